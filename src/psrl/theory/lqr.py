@@ -4,8 +4,8 @@
 
 The reward is minus the cost, so the value of the paper is minus the cost-to-go s' P_i s + c_i computed here,
 and V_{H+1} = 0: no terminal cost. Policies are time-indexed, u_i = K_i s_i: with a finite horizon the best
-action depends on the steps that remain. Arrays over steps are stacked first and 0-based, so ``P[0]`` is the P_1
-of the formulas and ``P[H]`` is zero.
+action depends on the steps that remain. Arrays over steps are stacked first and 0-based, so ``P[0]`` is the
+P_1 of the formulas and ``P[H]`` is zero.
 
 Shapes: H horizon, S state, U control (A names the matrix here), ``...`` any leading batch of systems, which
 broadcasts everywhere: one call solves a problem for every draw of (A, B).
@@ -23,7 +23,7 @@ class CostToGo(NamedTuple):
     c: np.ndarray
 
     def at(self, state, step=0):
-        """Expected cost of the steps from ``step`` on, from ``state`` [..., S]; the paper's value is minus this."""
+        """Expected cost of the steps from ``step`` on, from ``state`` [..., S]: minus the paper's value."""
         return np.einsum("...i,...ij,...j->...", state, self.P[step], state) + self.c[step]
 
     def mean(self, covariance, step=0):
@@ -59,7 +59,7 @@ def riccati(A, B, Q, R, horizon, noise_sd=0.0):
 def value(A, B, K, Q, R, noise_sd=0.0):
     """Exact cost-to-go of *given* gains K [H, ..., U, S] in a *given* system; nothing is optimised.
 
-    Gains found for one system may be evaluated in another: V^{M*}_{mu^k} is ``value(A_star, B_star, K_k, ...)``.
+    Gains found for one system may be evaluated in another: V^*_k is ``value(A_star, B_star, K_k, ...)``.
     ``noise_sd`` is a scalar or broadcasts with the batch.
     """
     A, B, Q, R, K = (np.asarray(m, dtype=float) for m in (A, B, Q, R, K))
@@ -74,10 +74,10 @@ def value(A, B, K, Q, R, noise_sd=0.0):
 
 
 def simulate(A, B, K, Q, R, noise_sd, state, generator):
-    """Roll out u_i = K_i s_i: ``state`` [..., S] -> states [H+1, ..., S], controls [H, ..., U], costs [H, ...].
+    """Roll out u_i = K_i s_i from ``state``: states [H+1, ..., S], controls [H, ..., U], costs [H, ...].
 
-    The batches of systems, gains and ``state`` broadcast, so many rollouts of one system, or one rollout of each
-    of many, are a single call.
+    The batches of systems, gains and ``state`` broadcast, so many rollouts of one system, or one rollout of
+    each of many, are a single call.
     """
     A, B, K, state = (np.asarray(m, dtype=float) for m in (A, B, K, state))
     batch = np.broadcast_shapes(
@@ -96,7 +96,7 @@ def simulate(A, B, K, Q, R, noise_sd, state, generator):
 
 
 def covariances(A, B, K, initial, noise_sd):
-    """Second moments E[s_i s_i'] [H+1, ..., S, S] of the closed loop; ``initial`` [..., S, S] is E[s_1 s_1']."""
+    """Second moments E[s_i s_i'] [H+1, ..., S, S] of the closed loop from ``initial`` = E[s_1 s_1']."""
     A, B, K, initial = (np.asarray(m, dtype=float) for m in (A, B, K, initial))
     moments = [initial]
     for gain in K:
@@ -116,7 +116,7 @@ def largest_eigenvalues(A, B, Q, R, horizon):
 
 
 def stabilisable(A, B):
-    """Whether controls reach every mode that does not decay by itself: [...] (Popov-Belevitch-Hautus test)."""
+    """Whether controls reach every mode that does not decay by itself, [...] (the Hautus rank test)."""
     A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
     modes = np.linalg.eigvals(A)
     pencil = A[..., None, :, :] - modes[..., None, None] * np.eye(A.shape[-1])
