@@ -1,0 +1,229 @@
+"""params.yaml -> frozen configurations. Unknown or impossible values are refused by name before any work begins."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from psrl import paths
+from psrl.settings import METHODS, setting
+
+TASK_NAMES = ("cartpole", "pendulum", "reacher", "pusher")
+NOISY_TASKS = ("cartpole", "pendulum")
+
+
+class ConfigError(ValueError):
+    """A value that cannot be used: one sentence that names it and says what is valid."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One experiment, complete: all that decides its numbers."""
+
+    task: Literal["cartpole", "pendulum", "reacher", "pusher"] = setting("the environment")
+    method: str = setting("the learner")
+    reward: Literal["oracle", "learned"] = setting("whether planner or model are given the reward function")
+    noise: float = setting("sd of the environment's noise (Cartpole and Pendulum)", low=0)
+    seeds: tuple[int, ...] = setting("one trial each", low=0)
+    episodes: int = setting("episodes per trial, the random first one included", low=1)
+    steps: int = setting("environment steps per episode", low=1)
+    settings: Any = setting("the method's settings, an instance of its class in psrl.settings")
+
+    def as_dict(self) -> dict:
+        return dataclasses.asdict(self)
+
+    @property
+    def hash(self) -> str:
+        """Changes when anything that decides the results does."""
+        return _hash(self.as_dict())
+
+    @property
+    def checkpoint_hash(self) -> str:
+        """The same without the number of episodes: asking for more of them continues a run."""
+        return _hash({key: value for key, value in self.as_dict().items() if key != "episodes"})
+
+    def with_seeds(self, seeds: tuple[int, ...]) -> "Run":
+        return dataclasses.replace(self, seeds=tuple(seeds))
+
+
+def _hash(content: Mapping) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def read_params(path: Path | None = None) -> dict:
+    """The content of a params file, with its sections checked for unknown names."""
+    path = Path(path or paths.PARAMS)
+    try:
+        params = yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is not there; run psrl inside the repository, where params.yaml is") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    for section in ("tasks", "methods", "experiments"):
+        if not isinstance(params, dict) or not isinstance(params.get(section), dict):
+            raise ConfigError(
+                f"{path.name} has no section {section!r}; valid: tasks, methods and experiments, each a mapping"
+            )
+    _check_names(params["tasks"], TASK_NAMES, "tasks")
+    _check_names(params["methods"], METHODS, "methods")
+    for method, values in params["methods"].items():
+        _check_names(values, _names(METHODS[method]), f"methods.{method}")
+    groups = {name for cls in METHODS.values() for name, kind in _fields(cls) if dataclasses.is_dataclass(kind)}
+    for task, values in params["tasks"].items():
+        _check_names(values, {"steps", *groups}, f"tasks.{task}")
+    return params
+
+
+def experiment(name: str, params: Mapping | None = None) -> Run:
+    """The experiment ``name`` of params.yaml."""
+    params = params or read_params()
+    if name not in params["experiments"]:
+        raise ConfigError(f"experiment {name!r} is unknown; valid: {', '.join(params['experiments'])}")
+    values = dict(params["experiments"][name])
+    where = f"experiments.{name}"
+    _check_names(values, {"task", "method", "reward", "noise", "seeds", "episodes", "set"}, where)
+    overrides = values.pop("set", {})
+    return resolve(params, where=where, overrides=overrides, **values)
+
+
+def experiments(params: Mapping | None = None) -> dict[str, Run]:
+    """All experiments of params.yaml, in its order."""
+    params = params or read_params()
+    return {name: experiment(name, params) for name in params["experiments"]}
+
+
+def resolve(params: Mapping, *, where: str = "run", overrides: Mapping | None = None, **values: Any) -> Run:
+    """Join an experiment's own values with those of its method and task, then apply ``overrides`` of the settings."""
+    task, method = values.get("task"), values.get("method")
+    if task not in params["tasks"]:
+        raise ConfigError(f"{where}.task is {task!r}; valid: {', '.join(params['tasks'])}")
+    if method not in params["methods"]:
+        raise ConfigError(f"{where}.method is {method!r}; valid: {', '.join(params['methods'])}")
+    kind = METHODS[method]
+    per_task = {key: value for key, value in params["tasks"][task].items() if key in _names(kind)}
+    raw = _merge({**per_task, **params["methods"][method]}, overrides or {}, f"{where}.set", _names(kind))
+    settings = build(kind, raw, f"{where}.set" if overrides else f"methods.{method}")
+    steps = params["tasks"][task].get("steps")
+    run = build(Run, {"noise": 0.0, "reward": "oracle", **values, "steps": steps, "settings": settings}, where)
+    if run.noise and run.task not in NOISY_TASKS:
+        raise ConfigError(
+            f"{where}.noise is {run.noise}; valid for {run.task}: 0, only {' and '.join(NOISY_TASKS)} have noise"
+        )
+    if run.method == "pets" and run.reward == "learned":
+        raise ConfigError(
+            f"{where}.reward is 'learned'; valid for pets: oracle, it has no reward model and plans with the true one"
+        )
+    if not run.seeds or len(set(run.seeds)) != len(run.seeds):
+        raise ConfigError(f"{where}.seeds is {list(run.seeds)}; valid: at least one whole number, none twice")
+    return run
+
+
+def build(kind: type, values: Any, where: str) -> Any:
+    """An instance of the dataclass ``kind`` from a mapping, every field checked."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where} is {values!r}; valid: a mapping of {', '.join(_names(kind))}")
+    _check_names(values, _names(kind), where)
+    checked = {}
+    for item in dataclasses.fields(kind):
+        if item.name not in values:
+            raise ConfigError(f"{where}.{item.name} is missing; valid: {item.metadata['doc']}")
+        checked[item.name] = _value(
+            dict(_fields(kind))[item.name], values[item.name], item.metadata, f"{where}.{item.name}"
+        )
+    instance = kind(**checked)
+    problem = getattr(instance, "problem", lambda: None)()
+    if problem:
+        raise ConfigError(f"{where}.{problem}")
+    return instance
+
+
+def parse_override(text: str) -> dict:
+    """``planner.horizon=20`` -> {"planner": {"horizon": 20}}."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {text!r} is not key=value; valid, for example: planner.horizon=20")
+    nested: Any = yaml.safe_load(value)
+    for part in reversed(key.split(".")):
+        nested = {part: nested}
+    return nested
+
+
+def apply_profile(params: Mapping, profile: Mapping) -> dict:
+    """params.yaml with a profile laid over it.
+
+    A profile's ``keep`` lists the experiments to keep (all where it is absent); everything else is merged, value by value.
+    """
+    merged = json.loads(json.dumps(params))
+    keep = profile.get("keep")
+    if keep is not None:
+        merged["experiments"] = {name: merged["experiments"][name] for name in keep}
+    return _merge(merged, {key: value for key, value in profile.items() if key != "keep"}, "profile", None)
+
+
+def _merge(base: Mapping, over: Any, where: str, valid: Any) -> dict:
+    if not isinstance(over, Mapping):
+        raise ConfigError(f"{where} is {over!r}; valid: a mapping of settings")
+    if valid is not None:
+        _check_names(over, valid, where)
+    merged = dict(base)
+    for key, value in over.items():
+        nested = isinstance(merged.get(key), Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(merged[key], value, f"{where}.{key}", None) if nested else value
+    return merged
+
+
+def _fields(kind: type) -> list[tuple[str, Any]]:
+    return list(typing.get_type_hints(kind).items())
+
+
+def _names(kind: type) -> list[str]:
+    return [item.name for item in dataclasses.fields(kind)]
+
+
+def _check_names(values: Any, valid: Any, where: str) -> None:
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where} is {values!r}; valid: a mapping of {', '.join(sorted(map(str, valid)))}")
+    for name in values:
+        if name not in valid:
+            raise ConfigError(f"{where}.{name} is unknown; valid: {', '.join(sorted(map(str, valid)))}")
+
+
+def _value(kind: Any, value: Any, metadata: Mapping, where: str) -> Any:
+    if dataclasses.is_dataclass(kind):
+        return build(kind, value, where)
+    if typing.get_origin(kind) is Literal:
+        if value not in typing.get_args(kind):
+            raise ConfigError(f"{where} is {value!r}; valid: {', '.join(typing.get_args(kind))}")
+        return value
+    if typing.get_origin(kind) is tuple:
+        arguments = typing.get_args(kind)
+        length = None if arguments[-1] is Ellipsis else len(arguments)
+        if not isinstance(value, list | tuple) or length not in (None, len(value)):
+            raise ConfigError(f"{where} is {value!r}; valid: a list of {length or 'one or more'} numbers")
+        return tuple(_value(arguments[0], item, metadata, where) for item in value)
+    if kind in (int, float):
+        return _number(kind, value, metadata, where)
+    if kind is str and not isinstance(value, str):
+        raise ConfigError(f"{where} is {value!r}; valid: {metadata['doc']}, a word")
+    return value
+
+
+def _number(kind: type, value: Any, metadata: Mapping, where: str) -> int | float:
+    name = "a whole number" if kind is int else "a number"
+    low, high, positive = metadata.get("low"), metadata.get("high"), metadata.get("positive")
+    limits = [f"at least {low}"] if low is not None else (["above 0"] if positive else [])
+    limits += [f"at most {high}"] if high is not None else []
+    valid = f"{name} {' and '.join(limits)}".strip()
+    right_type = isinstance(value, kind if kind is int else (int, float)) and not isinstance(value, bool)
+    if not right_type or not math.isfinite(value):
+        raise ConfigError(f"{where} is {value!r}; valid: {valid}")
+    if (low is not None and value < low) or (high is not None and value > high) or (positive and value <= 0):
+        raise ConfigError(f"{where} is {value!r}; valid: {valid}")
+    return kind(value)

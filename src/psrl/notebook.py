@@ -1,0 +1,19 @@
+"""What a notebook needs besides the science: its scale, and whether a person is there to move a slider."""
+
+import os
+from typing import TypeVar
+
+Size = TypeVar("Size")
+
+
+def scaled(full: Size, small: Size) -> Size:
+    """``full`` as published, ``small`` when the environment variable PSRL_SCALE is ``small`` (tests, smoke runs)."""
+    scale = os.environ.get("PSRL_SCALE", "full")
+    if scale not in ("full", "small"):
+        raise ValueError(f"PSRL_SCALE is {scale!r}; valid: full, small")
+    return small if scale == "small" else full
+
+
+def interactive() -> bool:
+    """Whether sliders and growing plots should be shown: yes for a reader in JupyterLab, no in the pipeline and in tests."""
+    return os.environ.get("PSRL_BATCH") is None
