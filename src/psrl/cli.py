@@ -1,7 +1,8 @@
-"""The command `psrl`: a subcommand per thing one does, each explained by --help. Heavy imports wait until they are needed."""
+"""The command `psrl`: a subcommand per thing one does, each explained by --help. Heavy imports wait until needed."""
 
 import argparse
 import sys
+from pathlib import Path
 
 from psrl.config import ConfigError
 
@@ -15,6 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     notebook.set_defaults(run=_notebook)
 
     report = commands.add_parser("report", help="compare figures, tables and notebooks with the committed ones")
+    report.add_argument("--since", type=Path, metavar="FILE", help="count files newer than FILE as regenerated")
     report.set_defaults(run=_report)
 
     options = parser.parse_args(arguments)
@@ -34,4 +36,4 @@ def _notebook(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from psrl.report import main as report
 
-    return report()
+    return report(options.since)
