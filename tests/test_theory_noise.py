@@ -28,9 +28,7 @@ def test_density_is_a_symmetric_law_of_variance_one(family):
     x = np.linspace(0.01, 3.0, 500)
     np.testing.assert_allclose(family.density(x), family.density(-x), rtol=1e-12)
     if family.name == "t3":
-        total, second = (
-            quad(lambda x, k=k: x**k * family.density(x), -np.inf, np.inf, limit=500)[0] for k in (0, 2)
-        )
+        total, second = (quad(lambda x, k=k: x**k * family.density(x), -np.inf, np.inf, limit=500)[0] for k in (0, 2))
     else:
         edge, breaks = support(family)
         total, second = (integrate(lambda x, k=k: x**k * family.density(x), edge, breaks) for k in (0, 2))
@@ -166,9 +164,7 @@ def test_diagonal_marginal_peak():
     assert noise.cube_diagonal_peak(120) == pytest.approx(FAMILIES["Gauss"].p_max, rel=2e-3)
     x = np.random.default_rng(2).uniform(-noise.ROOT3, noise.ROOT3, (400_000, 5)).sum(1) / np.sqrt(5)
     near = np.abs(x) < 0.05
-    assert (
-        abs(near.mean() / 0.1 - noise.cube_diagonal_peak(5)) < 4 * near.std() / 0.1 / np.sqrt(len(x)) + 1e-3
-    )
+    assert abs(near.mean() / 0.1 - noise.cube_diagonal_peak(5)) < 4 * near.std() / 0.1 / np.sqrt(len(x)) + 1e-3
 
 
 @pytest.mark.parametrize("dim", range(1, 20))

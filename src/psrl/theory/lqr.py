@@ -39,7 +39,7 @@ class Solution(NamedTuple):
 
 
 def riccati(A, B, Q, R, horizon, noise_sd=0.0):
-    """Solve by dynamic programming. A [..., S, S], B [..., S, U], Q [S, S] >= 0, R [U, U] > 0.
+    """Solve by dynamic programming. A [..., S, S], B [..., S, U], Q [..., S, S] >= 0, R [..., U, U] > 0.
 
     The gains do not depend on the noise, only the constants do: the problem is certainty equivalent.
     """
@@ -63,8 +63,8 @@ def value(A, B, K, Q, R, noise_sd=0.0):
     ``noise_sd`` is a scalar or broadcasts with the batch.
     """
     A, B, Q, R, K = (np.asarray(m, dtype=float) for m in (A, B, Q, R, K))
-    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2], K.shape[1:-2], np.shape(noise_sd))
-    P = np.zeros((len(K) + 1, *batch, *Q.shape))
+    batch = np.broadcast_shapes(*(m.shape[:-2] for m in (A, B, Q, R, K[0])), np.shape(noise_sd))
+    P = np.zeros((len(K) + 1, *batch, *Q.shape[-2:]))
     c = np.zeros((len(K) + 1, *batch))
     for i in reversed(range(len(K))):
         P[i] = _backup(A, B, K[i], Q, R, P[i + 1])
@@ -80,9 +80,7 @@ def simulate(A, B, K, Q, R, noise_sd, state, generator):
     each of many, are a single call.
     """
     A, B, K, state = (np.asarray(m, dtype=float) for m in (A, B, K, state))
-    batch = np.broadcast_shapes(
-        A.shape[:-2], B.shape[:-2], K.shape[1:-2], state.shape[:-1], np.shape(noise_sd)
-    )
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2], K.shape[1:-2], state.shape[:-1], np.shape(noise_sd))
     state = np.broadcast_to(state, (*batch, A.shape[-1]))
     states, controls, costs = [state], [], []
     for gain in K:
@@ -140,4 +138,4 @@ def _apply(matrix, vector):
 
 
 def _square(matrix, vector):
-    return np.einsum("...i,ij,...j->...", vector, matrix, vector)
+    return np.einsum("...i,...ij,...j->...", vector, matrix, vector)

@@ -51,9 +51,7 @@ def gaussian_l1(distance, sd=1.0):
 
 
 def gauss():
-    return Family(
-        "Gauss", stats.norm.pdf, 1 / sqrt(2 * pi), sqrt(2 / pi), 1.0, 0.0, lambda r: erf(r / sqrt(2))
-    )
+    return Family("Gauss", stats.norm.pdf, 1 / sqrt(2 * pi), sqrt(2 / pi), 1.0, 0.0, lambda r: erf(r / sqrt(2)))
 
 
 def uniform():
@@ -193,8 +191,8 @@ def score_slope(scores):
 def rotated_square_correlation(kurtosis, angle):
     """Correlation of y_1^2 and y_2^2 after rotating two i.i.d. noises of variance 1 by ``angle``.
 
-    y_1 and y_2 are always uncorrelated. With kappa the excess kurtosis, the cumulant of (y_1, y_1, y_2, y_2) is
-    kappa sin^2(2 angle) / 2, and Var(y_1^2) = 2 + kappa (1 - sin^2(2 angle) / 2).
+    y_1 and y_2 are always uncorrelated. With kappa the excess kurtosis, the cumulant of (y_1, y_1, y_2, y_2)
+    is kappa sin^2(2 angle) / 2, and Var(y_1^2) = 2 + kappa (1 - sin^2(2 angle) / 2).
     """
     bend = np.square(np.sin(2 * np.asarray(angle)))
     return kurtosis * bend / (4 + kurtosis * (2 - bend))
