@@ -1,7 +1,7 @@
 """Every setting of every method: frozen, documented, with the values that are valid.
 
 A class here is filled from params.yaml by :mod:`psrl.config`. A field that is itself a group (``planner``, ``network``,
-``epochs``, ``bayes``, ``rollout``) is set per task, the others per method.
+``member``, ``epochs``, ``bayes``, ``rollout``) is set per task, the others per method.
 """
 
 from dataclasses import dataclass, field
@@ -41,6 +41,15 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Member:
+    """One network of an ensemble (PETS, MBPO): all its hidden layers are equally wide, none is a narrow feature layer."""
+
+    layers: int = setting("hidden layers", low=1)
+    width: int = setting("units of each of them", low=1)
+    decay: tuple[float, float, float] = setting("L2 penalty of the first / hidden / last two layers", low=0)
+
+
+@dataclass(frozen=True)
 class Epochs:
     """Passes over the data each episode."""
 
@@ -65,6 +74,17 @@ class Rollout:
     first_episode: int = setting("episode in which the growth begins", low=1)
     last_episode: int = setting("episode in which it ends", low=1)
 
+    def length(self, episode: int) -> int:
+        """Of the rollouts in ``episode``, counted from 1; between whole numbers the smaller, as in the original."""
+        span = max(1, self.last_episode - self.first_episode)
+        share = min(max(episode - self.first_episode, 0), span) / span
+        return int(self.first_length + share * (self.last_length - self.first_length))
+
+    def problem(self) -> str | None:
+        if self.last_episode < self.first_episode:
+            return f"last_episode is {self.last_episode}; valid: at least first_episode, {self.first_episode}"
+        return None
+
 
 @dataclass(frozen=True)
 class PSRL:
@@ -72,7 +92,7 @@ class PSRL:
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
     scales: Literal["published", "evidence"] = setting(
-        "published: raw targets and the task's prior and noise sd; evidence: standardised targets, scales by maximum evidence"
+        "published: raw targets, the task's prior and noise sd; evidence: standardised targets, both sds by evidence"
     )
     sample: Literal["episode", "step", "mean"] = setting("when the posterior is sampled; mean: never, its mean is used")
     particles: int = setting("noisy rollouts averaged per candidate", low=1)
@@ -94,7 +114,7 @@ class PETS:
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
     ensemble: int = setting("networks", low=1)
-    particles: int = setting("rollouts averaged per candidate, spread evenly over the networks", low=1)
+    particles: int = setting("rollouts averaged per candidate; the networks share them evenly", low=1)
     propagation: Literal["member", "step"] = setting(
         "a particle keeps its network along a rollout, or draws one each step"
     )
@@ -105,11 +125,12 @@ class PETS:
         "which oracle the planner is given (differs on Cartpole only)"
     )
     planner: Planner = setting("the cross-entropy method, as for MPC-PSRL")
-    network: Network = setting("one network of the ensemble")
+    member: Member = setting("one network of the ensemble")
 
     def problem(self) -> str | None:
-        if self.particles % self.ensemble:
-            return f"particles is {self.particles}; valid: a multiple of ensemble, {self.ensemble}"
+        rows = self.planner.population * self.particles
+        if rows % self.ensemble:
+            return f"ensemble is {self.ensemble}; valid: a divisor of population x particles, {rows}"
         return None
 
 
@@ -149,12 +170,11 @@ class MBPO:
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
     ensemble: int = setting("networks", low=1)
-    rollouts: int = setting("model rollouts begun per environment step", low=1)
+    rollouts: int = setting("model rollouts per environment step, all begun when the model is fitted", low=1)
     updates: int = setting("policy updates per environment step", low=1)
     real_share: float = setting("share of real transitions in a policy batch", low=0, high=1)
-    retrain_every: int = setting("environment steps between model fits", low=1)
-    model_replay: int = setting("episodes of model transitions kept", low=1)
-    epochs: int = setting("passes over the data at each model fit", low=1)
+    retrain_every: int = setting("environment steps between model fits, counted within an episode", low=1)
+    model_updates: int = setting("gradient steps of a model fit, rounded up to whole passes over the data", low=1)
     learning_rate: float = setting("Adam's step size for the model", positive=True)
     batch: int = setting("rows per gradient step of the model", low=1)
     policy_width: int = setting("units of each of the policy's two hidden layers", low=1)
@@ -162,8 +182,13 @@ class MBPO:
     policy_batch: int = setting("transitions per policy update", low=1)
     discount: float = setting("gamma", low=0, high=1)
     entropy: float = setting("fixed entropy weight; 0 lets the library tune it", low=0)
-    network: Network = setting("one network of the ensemble")
+    member: Member = setting("one network of the ensemble")
     rollout: Rollout = setting("length of model rollouts")
+
+    def problem(self) -> str | None:
+        if self.rollouts % self.ensemble:
+            return f"rollouts is {self.rollouts}; valid: a multiple of ensemble, {self.ensemble}"
+        return None
 
 
 @dataclass(frozen=True)
