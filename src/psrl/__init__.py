@@ -1,1 +1,5 @@
 """MPC-PSRL."""
+
+from psrl.tasks import register_all
+
+register_all()
