@@ -1,4 +1,4 @@
-"""MPC-PSRL (Algorithm 1): one posterior sample of dynamics and reward per episode, planned with by the cross-entropy method."""
+"""MPC-PSRL (Algorithm 1): plan by the cross-entropy method in one posterior sample of the model per episode."""
 
 from dataclasses import dataclass
 

@@ -127,9 +127,10 @@ class EvidencePosterior:
 
 
 def log_evidence(ridge: Tensor, eigenvalues: Tensor, projected: Tensor, power: Tensor, rows: int) -> Tensor:
-    """log N(y; 0, alpha^2 Phi^T Phi + sigma^2 I) with ridge = sigma^2 / alpha^2 given and sigma^2 at its maximum, [B, 1, K].
+    """log N(y; 0, alpha^2 Phi^T Phi + sigma^2 I), [B, 1, K], at ridge = sigma^2 / alpha^2 and the best sigma^2 for it.
 
-    -2 log p = n log(2 pi sigma^2) + sum_i log(1 + lambda_i / ridge) + n   for   sigma^2 = y^T (Phi^T Phi / ridge + I)^-1 y / n
+    -2 log p = n log(2 pi sigma^2) + sum_i log(1 + lambda_i / ridge) + n
+    at sigma^2 = y^T (Phi^T Phi / ridge + I)^-1 y / n
     """
     variance = _noise_variance(ridge, eigenvalues, projected, power, rows)
     return -0.5 * (

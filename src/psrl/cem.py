@@ -54,7 +54,7 @@ def plan(
     generators: Sequence[torch.Generator],
     particles: int = 1,
 ) -> Tensor:
-    """Improve the plan ``mean`` [B, H, A] from ``state`` [B, S]; actions lie in [-bound, bound]. Nothing waits for the host."""
+    """Improve the plan ``mean`` [B, H, A] from ``state`` [B, S], actions within +-bound; nothing waits for the host."""
     variance = torch.full_like(mean, settings.initial_variance)
     for _ in range(settings.iterations):
         # sample: the sd leaves room for two of them between the mean and the nearer bound

@@ -158,7 +158,7 @@ def parse_override(text: str) -> dict:
 def apply_profile(params: Mapping, profile: Mapping) -> dict:
     """params.yaml with a profile laid over it.
 
-    A profile's ``keep`` lists the experiments to keep (all where it is absent); everything else is merged, value by value.
+    A profile's ``keep`` lists the experiments to keep (all where it is absent); all else is merged, value by value.
     """
     merged = json.loads(json.dumps(params))
     keep = profile.get("keep")

@@ -1,10 +1,11 @@
 """Feature representation (Section 4.1): networks whose penultimate layer is phi, trained many at a time.
 
-G networks of one shape are stacked: every tensor has a leading dimension G (a trial each, or a trial and ensemble member),
-so that five seeds train as one batch of small products instead of five times as many smaller ones.
+G networks of one shape are stacked: every tensor has a leading dimension G (a trial, or a trial and ensemble member,
+each), so that five seeds train as one batch of products instead of five times as many smaller ones.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -33,7 +34,7 @@ class Networks:
         self.outputs, self.generators = outputs, list(generators)
         groups = len(self.generators)
         widths = [*sizes, 2 * outputs]
-        self.weights = [self._initial(a, b, device) for a, b in zip(widths, widths[1:], strict=False)]
+        self.weights = [self._initial(a, b, device) for a, b in pairwise(widths)]
         self.biases = [torch.zeros(groups, 1, b, device=device) for b in widths[1:]]
         low, high = (torch.full((groups, 1, outputs), value, device=device) for value in LOGVAR_BOUNDS)
         self.logvar_low, self.logvar_high = low, high
@@ -86,7 +87,7 @@ class Networks:
         return likelihood + BOUND_PENALTY * (self.logvar_high - self.logvar_low).sum(dim=(1, 2))
 
     def fit(self, x: Tensor, y: Tensor, epochs: int, batch: int) -> Tensor:
-        """Train on a bootstrap of x [G, n, I], y [G, n, K]: drawn once, reshuffled each epoch. Returns the last losses [G].
+        """Train on a bootstrap of x [G, n, I], y [G, n, K], drawn once, reshuffled each epoch; the last losses [G].
 
         Weights and optimiser go on from the last fit, as in the authors' code.
         """

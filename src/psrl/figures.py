@@ -45,7 +45,7 @@ def use_style() -> None:
 
 
 class Shown:
-    """A saved figure as a notebook shows it: the picture with its alternative text and a link to the lines that draw it."""
+    """A saved figure as a notebook shows it: the picture, its alternative text and a link to the line that saves it."""
 
     def __init__(self, svg: str, name: str, alt: str):
         self.svg, self.name, self.alt = svg, name, alt

@@ -21,8 +21,8 @@ class Episode:
 class Learner(Protocol):
     """B trials of one experiment, a trial per seed of ``run``; constructed as ``Class(run, device)``.
 
-    Between two calls of :meth:`episode` the whole state, random generators included, is in :meth:`state_dict`, a nest of
-    dicts, lists, tensors, arrays and numbers: a learner that loads it goes on exactly as the one that gave it.
+    Between two episodes the whole state, random generators included, is in :meth:`state_dict`, a nest of dicts,
+    lists, tensors, arrays and numbers: a learner that loads it goes on exactly as the one that gave it.
     """
 
     def episode(self, progress: Callable[[int], None]) -> Episode:

@@ -15,5 +15,5 @@ def scaled(full: Size, small: Size) -> Size:
 
 
 def interactive() -> bool:
-    """Whether sliders and growing plots should be shown: yes for a reader in JupyterLab, no in the pipeline and in tests."""
+    """Whether to show sliders and growing plots: yes for a reader in JupyterLab, no in the pipeline and in tests."""
     return os.environ.get("PSRL_BATCH") is None
