@@ -1,0 +1,29 @@
+"""Every test runs this repository's package, on one thread, as the pipeline does."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are imported
+os.environ["PSRL_BATCH"] = "1"
+
+import torch
+
+import psrl
+
+ROOT = Path(__file__).resolve().parent.parent
+
+torch.set_num_threads(1)
+
+
+def pytest_sessionstart() -> None:
+    # An editable install of another clone would be tested silently instead of this one.
+    if Path(psrl.__file__).resolve().parent != ROOT / "src" / "psrl":
+        pytest.exit(f"psrl is imported from {psrl.__file__}, not from {ROOT}; run `make setup` here", returncode=3)
+
+
+@pytest.fixture
+def root() -> Path:
+    """The repository."""
+    return ROOT
