@@ -1,6 +1,7 @@
 """params.yaml -> frozen configurations. Unknown or impossible values are refused by name before any work begins."""
 
 import dataclasses
+import fnmatch
 import hashlib
 import json
 import math
@@ -158,13 +159,21 @@ def parse_override(text: str) -> dict:
 def apply_profile(params: Mapping, profile: Mapping) -> dict:
     """params.yaml with a profile laid over it.
 
-    A profile's ``keep`` lists the experiments to keep (all where it is absent); all else is merged, value by value.
+    A profile's ``keep`` lists the experiments to keep, as names or patterns (all where it is absent), and ``each`` is laid
+    over every one of them; all else is merged, value by value.
     """
     merged = json.loads(json.dumps(params))
-    keep = profile.get("keep")
-    if keep is not None:
-        merged["experiments"] = {name: merged["experiments"][name] for name in keep}
-    return _merge(merged, {key: value for key, value in profile.items() if key != "keep"}, "profile", None)
+    patterns, each = profile.get("keep", ["*"]), profile.get("each", {})
+    for pattern in patterns:
+        if not fnmatch.filter(merged["experiments"], pattern):
+            raise ConfigError(f"profile.keep holds {pattern!r}; valid: {', '.join(merged['experiments'])}")
+    merged["experiments"] = {
+        name: _merge(values, each, "profile.each", None)
+        for name, values in merged["experiments"].items()
+        if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+    }
+    rest = {key: value for key, value in profile.items() if key not in ("keep", "each")}
+    return _merge(merged, rest, "profile", None)
 
 
 def _merge(base: Mapping, over: Any, where: str, valid: Any) -> dict:
