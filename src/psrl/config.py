@@ -159,8 +159,8 @@ def parse_override(text: str) -> dict:
 def apply_profile(params: Mapping, profile: Mapping) -> dict:
     """params.yaml with a profile laid over it.
 
-    A profile's ``keep`` lists the experiments to keep, as names or patterns (all where it is absent), and ``each`` is laid
-    over every one of them; all else is merged, value by value.
+    A profile's ``keep`` lists the experiments to keep, as names or patterns (all where it is absent); its ``each`` is
+    laid over every one of them; all else is merged, value by value.
     """
     merged = json.loads(json.dumps(params))
     patterns, each = profile.get("keep", ["*"]), profile.get("each", {})
