@@ -21,7 +21,7 @@ setup: .venv/.ready ## create .venv with the pinned versions (3 min; others call
 repro: setup ## execute all notebooks on the committed results, train what is missing, report what differs (10 min)
 	@mkdir -p build && touch build/repro-started
 	@psrl sweep
-	@dvc repro train
+	@dvc repro train theory
 	@dvc repro --force --single-item $(NOTEBOOKS)
 	@psrl report --since build/repro-started
 

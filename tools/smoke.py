@@ -31,7 +31,7 @@ def copy() -> None:
 
 def run(*command: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PSRL_")}
-    environment |= {"PSRL_SCALE": "small", "OMP_NUM_THREADS": "1"}
+    environment |= {"PSRL_SCALE": "small", "PSRL_TOY": "1", "OMP_NUM_THREADS": "1"}
     result = subprocess.run(command, cwd=COPY, env=environment)
     if result.returncode:
         sys.exit(f"smoke: `{' '.join(command)}` failed in build/smoke")
