@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -154,6 +154,14 @@ def parse_override(text: str) -> dict:
     for part in reversed(key.split(".")):
         nested = {part: nested}
     return nested
+
+
+def parse_overrides(texts: Iterable[str]) -> dict:
+    """Several of them as one; of two for the same setting the later one holds."""
+    merged: dict = {}
+    for text in texts:
+        merged = _merge(merged, parse_override(text), "--set", None)
+    return merged
 
 
 def apply_profile(params: Mapping, profile: Mapping) -> dict:

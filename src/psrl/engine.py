@@ -1,0 +1,135 @@
+"""Running a unit of work, episode by episode, so that it can be stopped at any moment and continued exactly."""
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from psrl import checkpoint
+from psrl.checkpoint import CheckpointError, Snapshot
+from psrl.config import ConfigError, Run
+from psrl.learner import make_learner, units
+from psrl.progress import Bar
+
+PACKAGES = ("torch", "mujoco", "numpy", "gymnasium", "stable-baselines3")
+ACCOUNTED = ("seconds_train", "seconds_plan", "seconds_env")  # what a learner says it spent on its actual work
+
+
+def choose_device(name: str) -> str:
+    """cpu or cuda, refused where it is not to be had; auto takes cuda where there is one."""
+    import torch
+
+    if name not in ("auto", "cpu", "cuda"):
+        raise ConfigError(f"--device is {name!r}; valid: auto, cpu, cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("--device is 'cuda', but torch finds no GPU here; valid: auto, cpu")
+    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def use_one_thread() -> None:
+    """Sums in one order: the same numbers on any number of cores. Parallelism is across units."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def machine(device: str) -> dict:
+    """What a result may depend on besides its configuration."""
+    import torch
+
+    versions = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    gpu = torch.cuda.get_device_name() if device == "cuda" else None
+    return {"device": device, "cpu": _cpu_name(), "gpu": gpu, "threads": torch.get_num_threads(), "versions": versions}
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def episodes(
+    unit: Run, device: str, start: Snapshot | None, progress: Callable[[int], None] = lambda step: None
+) -> Iterator[Snapshot]:
+    """Run what is left of a unit after ``start``; a snapshot after every episode.
+
+    The metric seconds_engine is all time but the learner's training, planning and environment steps: making and loading
+    the learner before its first episode here, saving the snapshot before the others.
+    """
+    clock, cpu_clock = time.perf_counter(), time.process_time()
+    learner, here = make_learner(unit, device), machine(device)
+    before = start or Snapshot()
+    if before.machines and before.machines[-1]["device"] != device:
+        begun = before.machines[-1]["device"]
+        raise ConfigError(
+            f"--device is {device!r}, but this run was begun on {begun}; valid: {begun}, or move its checkpoint "
+            f"{unit.checkpoint_hash} away to start over"
+        )
+    if before.state is not None:
+        try:
+            learner.load_state_dict(before.state)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise CheckpointError(f"method {unit.method} cannot continue from it ({reason})") from error
+    done, machines = list(before.episodes), before.machines
+    if here not in machines:
+        machines = [*machines, here]
+    while len(done) < unit.episodes:
+        began = time.perf_counter()
+        outcome = learner.episode(progress)
+        now, cpu_now = time.perf_counter(), time.process_time()
+        metrics = {name: [float(value) for value in values] for name, values in outcome.metrics.items()}
+        accounted = sum(metrics[name][0] for name in ACCOUNTED if name in metrics) or now - began
+        metrics["seconds_engine"] = [now - clock - accounted] * len(outcome.returns)
+        returns = [float(value) for value in outcome.returns]
+        times = {"seconds": now - began, "wall": now - clock, "cpu": cpu_now - cpu_clock}
+        done = [*done, {"returns": returns, "metrics": metrics, **times}]
+        clock, cpu_clock = now, cpu_now
+        yield Snapshot(learner.state_dict(), done, machines)
+
+
+def saved_episodes(
+    unit: Run,
+    device: str,
+    root: Path | None,
+    start: Snapshot | None,
+    progress: Callable[[int], None] = lambda step: None,
+) -> Iterator[Snapshot]:
+    """`episodes`, each saved before it is yielded; the lock of the unit must be held."""
+    try:
+        for snapshot in episodes(unit, device, start, progress):
+            checkpoint.save(unit, checkpoint.dumps(unit, snapshot), root)
+            yield snapshot
+    except CheckpointError as error:
+        checkpoint.set_aside(unit, str(error), root)
+        yield from saved_episodes(unit, device, root, None, progress)
+
+
+@contextmanager
+def locked(parts: Iterable[Run], root: Path | None, wait: bool) -> Iterator[None]:
+    """Hold the locks of several units, taken in one order: two processes that wait cannot wait for each other."""
+    with ExitStack() as stack:
+        for unit in sorted(parts, key=lambda unit: unit.checkpoint_hash):
+            stack.enter_context(checkpoint.lock(unit, root, wait))
+        yield
+
+
+def run_unit(unit: Run, device: str, root: Path | None = None) -> Snapshot:
+    """Run what is left of a unit in this process, with a progress bar; the lock of the unit must be held."""
+    use_one_thread()
+    snapshot = start = checkpoint.load(unit, root)
+    with Bar(unit, start) as bar:
+        for snapshot in saved_episodes(unit, device, root, start, bar.step):
+            bar.finished(snapshot)
+    return snapshot
+
+
+def run_here(run: Run, device: str, wait: bool) -> list[tuple[Run, Snapshot]]:
+    """Run all units of an experiment in this process, one after another."""
+    with locked(units(run), None, wait):
+        return [(unit, run_unit(unit, device)) for unit in units(run)]

@@ -1,0 +1,113 @@
+"""Results of an experiment: two tidy tables and a provenance file that says exactly what made them."""
+
+import csv
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from psrl import checkpoint, paths
+from psrl.checkpoint import Snapshot
+from psrl.config import ConfigError, Run
+
+KEYS = ["task", "method", "reward", "noise", "seed", "episode"]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The three files of an experiment's results."""
+
+    runs: Path
+    metrics: Path
+    provenance: Path
+
+    @classmethod
+    def named(cls, name: str) -> "Files":
+        return cls(paths.RUNS / f"{name}.csv", paths.METRICS / f"{name}.csv", paths.PROVENANCE / f"{name}.json")
+
+    @classmethod
+    def at(cls, path: Path) -> "Files":
+        """The table at ``path``, the other two beside it."""
+        return cls(path, path.with_suffix(".metrics.csv"), path.with_suffix(".provenance.json"))
+
+
+def write(files: Files, run: Run, parts: list[tuple[Run, Snapshot]]) -> None:
+    """Write what the units of a run gave; provenance last, as it vouches for the other two."""
+    tables = _tables(run, parts)
+    for path, table in zip((files.runs, files.metrics), tables, strict=True):
+        checkpoint.write(path, table)
+    checkpoint.write(files.provenance, _provenance(run, parts, tables))
+
+
+def is_current(files: Files, run: Run) -> bool:
+    """Whether the files are there, unchanged since they were written, and made by this very configuration."""
+    try:
+        provenance = json.loads(files.provenance.read_text())
+        content = {"runs": files.runs.read_bytes(), "metrics": files.metrics.read_bytes()}
+    except (OSError, ValueError):
+        return False
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+    rows = len(content["runs"].splitlines()) - 1
+    expected = len(run.seeds) * run.episodes
+    return provenance.get("hash") == run.hash and provenance.get("sha256") == sums and rows == expected
+
+
+def read(path: Path) -> dict[int, list[float]]:
+    """Episode -> returns of all trials, from a table of runs."""
+    try:
+        with open(path, newline="") as file:
+            rows = [(int(row["episode"]), float(row["return"])) for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is not there; psrl sweep runs the experiments of params.yaml") from None
+    except (KeyError, ValueError, TypeError) as error:
+        raise ConfigError(f"{path} is not a table of runs: {error}") from None
+    curve: dict[int, list[float]] = {}
+    for episode, value in sorted(rows):
+        curve.setdefault(episode, []).append(value)
+    return curve
+
+
+def _tables(run: Run, parts: list[tuple[Run, Snapshot]]) -> tuple[str, str]:
+    returns, metrics = [], []
+    for unit, snapshot in parts:
+        for trial, seed in enumerate(unit.seeds):
+            for number, entry in enumerate(snapshot.episodes[: run.episodes], start=1):
+                key = [run.task, run.method, run.reward, run.noise, seed, number]
+                returns.append([*key, number * run.steps, entry["returns"][trial], entry["seconds"]])
+                metrics += [[*key, name, entry["metrics"][name][trial]] for name in sorted(entry["metrics"])]
+    order = slice(KEYS.index("seed"), KEYS.index("episode") + 1)
+    returns.sort(key=lambda row: row[order])
+    metrics.sort(key=lambda row: row[order])  # stable: within an episode by name
+    return (
+        _csv([*KEYS, "steps", "return", "seconds"], returns),
+        _csv([*KEYS, "metric", "value"], metrics),
+    )
+
+
+def _csv(header: list[str], rows: list[list]) -> str:
+    """Floats as repr writes them: reading gives back the very number."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows([header, *rows])
+    return buffer.getvalue()
+
+
+def _provenance(run: Run, parts: list[tuple[Run, Snapshot]], tables: tuple[str, str]) -> str:
+    machines = []
+    for _, snapshot in parts:
+        machines += [machine for machine in snapshot.machines if machine not in machines]
+    content = {
+        "hash": run.hash,
+        "method_version": run.settings.version,
+        "configuration": run.as_dict(),
+        "machines": machines,
+        "seconds": {
+            clock: sum(entry[clock] for _, snapshot in parts for entry in snapshot.episodes[: run.episodes])
+            for clock in ("wall", "cpu")
+        },
+        "sha256": {
+            name: hashlib.sha256(table.encode()).hexdigest()
+            for name, table in zip(("runs", "metrics"), tables, strict=True)
+        },
+    }
+    return json.dumps(content, indent=2) + "\n"
