@@ -89,6 +89,16 @@ def build(arm: Arm, add_hand: Callable, add_scene: Callable) -> mujoco.MjModel:
     defaults.rgba = ARM_COLOUR
     spec.default.joint.armature = ARMATURE
 
+    spec.visual.headlight.ambient = spec.visual.headlight.diffuse = [0.45] * 3
+    spec.add_texture(
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        width=8,
+        height=8,
+        rgb1=[1] * 3,
+        rgb2=[1] * 3,
+    )
+
     body, joints = spec.worldbody, 0
     for link in chain(arm.forearm):
         first = body is spec.worldbody

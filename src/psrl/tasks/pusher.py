@@ -71,6 +71,23 @@ def add_scene(world) -> None:
     goal.add_geom(type=cylinder, size=(0.08, 0.001, 0), density=LIGHT, rgba=GOAL_COLOUR)
 
 
+def build() -> mujoco.MjModel:
+    """Compile the model, with contacts as stiff as the authors' MuJoCo made them.
+
+    MuJoCo scales a contact's softness by the inverse weights of the bodies that touch. Since version 3 it takes those
+    of a body on axis-aligned slides to be 1 / mass and forgets the armature, which here is all the inertia there is:
+    the hand would pass through the object. The general rule, the mean diagonal of J M^-1 J^T, counts it.
+    """
+    model = arm.build(ARM, add_hand, add_scene)
+    for body in ("object", "goal"):
+        index = model.body(body).id
+        inertia = model.body_mass[index] + arm.ARMATURE
+        slides = slice(model.body_dofadr[index], model.body_dofadr[index] + 2)
+        model.dof_invweight0[slides] = 1 / inertia
+        model.body_invweight0[index] = (2 / (3 * inertia), 0.0)  # two of three directions are free, no rotation is
+    return model
+
+
 def observation(qpos: Tensor, qvel: Tensor) -> Tensor:
     """Observation [..., 20] at qpos [..., 11] and qvel [..., 11]."""
     tips = arm.end_effector(qpos[..., :7], ARM.base, ARM.reach)
@@ -92,10 +109,12 @@ class PusherEnv(ArmEnv):
     metadata = {"render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"], "render_fps": 25}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
-        super().__init__(4, render_mode, distance=2.4, azimuth=130.0, elevation=-30.0, lookat=np.array([0.3, -0.3, 0]))
+        super().__init__(
+            4, render_mode, distance=2.0, azimuth=240.0, elevation=-40.0, lookat=np.array([0.4, -0.4, -0.1])
+        )
 
     def build(self) -> mujoco.MjModel:
-        return arm.build(ARM, add_hand, add_scene)
+        return build()
 
     def observed(self) -> tuple[np.ndarray, ...]:
         return self.data.qpos[:7], self.data.qvel[:7], self._places[:6]

@@ -51,6 +51,11 @@ def add_scene(world) -> None:
     arm.sphere(target, (0, 0, 0), 0.035, rgba=GOAL_COLOUR)
 
 
+def build() -> mujoco.MjModel:
+    """Compile the model."""
+    return arm.build(ARM, add_hand, add_scene)
+
+
 def observation(qpos: Tensor, qvel: Tensor) -> Tensor:
     """Observation [..., 17] at qpos [..., 10] and qvel [..., 10]."""
     return torch.cat([qpos, qvel[..., :7]], dim=-1)
@@ -68,10 +73,12 @@ class ReacherEnv(ArmEnv):
     metadata = {"render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
-        super().__init__(2, render_mode, distance=2.2, azimuth=130.0, elevation=-25.0, lookat=np.array([0.2, 0, 0]))
+        super().__init__(
+            2, render_mode, distance=2.2, azimuth=240.0, elevation=-35.0, lookat=np.array([0.35, -0.1, -0.1])
+        )
 
     def build(self) -> mujoco.MjModel:
-        return arm.build(ARM, add_hand, add_scene)
+        return build()
 
     def observed(self) -> tuple[np.ndarray, ...]:
         return self.data.qpos, self.data.qvel[:7]
