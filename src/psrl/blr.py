@@ -38,10 +38,11 @@ class Posterior:
     def _from(cls, precision: Tensor, moment: Tensor, noise_sd: float) -> "Posterior":
         factor, failed = torch.linalg.cholesky_ex(precision)
         if failed.any():
-            worst = torch.linalg.cond(precision).max().item()
+            finite = precision.isfinite().all()
+            worst = torch.linalg.cond(precision).max().item() if finite else math.inf
             raise ValueError(
                 f"the posterior precision is not positive definite (condition number {worst:.1e}); "
-                f"valid: finite features and scales that keep it below about 1e16"
+                f"valid: finite features, and scales that keep it below about 1e15"
             )
         moment = moment.expand(*precision.shape[:-1], moment.shape[-1])
         return cls(precision, moment, factor, torch.cholesky_solve(moment, factor), noise_sd)

@@ -1,0 +1,139 @@
+"""MPC-PSRL as a whole: deterministic, resumable, the same alone and in a batch, and learning."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from psrl.agent import MPCPSRL
+from psrl.config import read_params, resolve
+from psrl.model import Perceptrons, SampledModel
+
+
+def tiny(task="pendulum", reward="learned", seeds=(0, 1), **changes):
+    """A run of a few seconds: short episodes, small networks, a small planner."""
+    params = read_params()
+    params["tasks"][task]["steps"] = 12
+    overrides = {
+        "planner": {"population": 20, "elites": 4, "iterations": 2, "horizon": 4},
+        "network": {"layers": 2, "width": 16},
+        "epochs": {"dynamics": 3, "reward": 3},
+    }
+    values = {"task": task, "method": "psrl", "reward": reward, "seeds": list(seeds), "episodes": 3, **changes}
+    overrides |= values.pop("overrides", {})
+    return resolve(params, overrides=overrides, **values)
+
+
+def returns(learner, episodes):
+    return np.stack([learner.episode().returns for _ in range(episodes)])
+
+
+@pytest.mark.parametrize("method", ["psrl", "psrl-eb"])
+@pytest.mark.parametrize("task", ["cartpole", "pendulum", "reacher", "pusher"])
+def test_same_seed_same_returns(task, method):
+    run = tiny(task, method=method)
+    assert np.array_equal(returns(MPCPSRL(run), 3), returns(MPCPSRL(run), 3))
+
+
+def test_other_seeds_other_returns():
+    first, second = returns(MPCPSRL(tiny()), 2)
+    assert len(np.unique(first)) == 2 and len(np.unique(second)) == 2
+
+
+@pytest.mark.parametrize("method", ["psrl", "psrl-eb"])
+def test_a_trial_in_a_batch_of_five_is_as_it_would_be_alone(method):
+    together = returns(MPCPSRL(tiny(seeds=range(5), method=method, noise=0.01)), 3)
+    alone = returns(MPCPSRL(tiny(seeds=(3,), method=method, noise=0.01)), 3)
+    assert np.array_equal(together[0, 3:4], alone[0])
+    assert np.allclose(together[:, 3:4], alone, rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["psrl", "psrl-eb"])
+@pytest.mark.parametrize("task", ["pendulum", "reacher"])
+def test_a_loaded_state_goes_on_as_if_never_interrupted(task, method, tmp_path):
+    noise = 0.01 if task == "pendulum" else 0.0
+    run = tiny(task, method=method, noise=noise)
+    whole = MPCPSRL(run)
+    first = whole.episode()
+    second = whole.episode()
+    torch.save(whole.state_dict(), tmp_path / "state.pt")
+    rest = returns(whole, 2)
+    resumed = MPCPSRL(run)
+    resumed.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    assert np.array_equal(rest, returns(resumed, 2))
+    assert not np.array_equal(first.returns, second.returns)
+
+
+def test_one_model_per_episode_unless_asked_otherwise():
+    models = {}
+    for sample in ("episode", "step", "mean"):
+        agent = MPCPSRL(tiny(overrides={"sample": sample}))
+        agent.episode()
+        agent.learn()
+        weights = []
+        for step in range(3):
+            agent.model(step)
+            weights.append(agent.sampled.dynamics.weights[-1].clone())
+        models[sample] = weights
+    assert torch.equal(models["episode"][0], models["episode"][2])
+    assert not torch.equal(models["step"][0], models["step"][2])
+    assert torch.equal(models["mean"][0], models["mean"][2])
+    assert not torch.equal(models["mean"][0], models["episode"][0])
+
+
+def test_the_sampled_model_predicts_what_features_and_weights_say():
+    agent = MPCPSRL(tiny("reacher", method="psrl-eb"))
+    agent.episode()
+    agent.learn()
+    regression, x = agent.dynamics, agent.data["x"][:, :7]
+    perceptrons = dataclasses.replace(regression, settings=dataclasses.replace(agent.settings, sample="mean")).draw([])
+    with torch.no_grad():
+        phi = regression.networks.features(x).double()
+    standardised = phi @ regression.posterior.mean + regression.bias()
+    assert torch.allclose(perceptrons(x).double(), standardised * regression.scale + regression.shift, atol=1e-4)
+
+
+def test_the_sampled_model_moves_with_the_stated_noise():
+    weights = [torch.zeros(2, 3, 8), torch.zeros(2, 8, 5), torch.zeros(2, 5, 2)]
+    biases = [torch.zeros(2, 1, 8), torch.zeros(2, 1, 5), torch.tensor([[[1.0, 0.0]], [[2.0, 0.0]]])]
+    sd = torch.tensor([[[0.1, 0.0]], [[0.0, 0.3]]])
+    generators = [torch.Generator().manual_seed(i) for i in range(2)]
+    model = SampledModel(Perceptrons(weights, biases), sd, generators)
+    moved = model.step(torch.zeros(2, 20000, 2), torch.zeros(2, 20000, 1))
+    assert torch.allclose(moved.mean(1), torch.tensor([[1.0, 0.0], [2.0, 0.0]]), atol=0.01)
+    assert torch.allclose(moved.std(1), sd[:, 0], rtol=0.03)
+
+
+def test_filling_up_the_feature_layer_changes_nothing():
+    g = torch.Generator().manual_seed(0)
+    weights = [torch.randn(1, a, b, generator=g) for a, b in ((3, 8), (8, 5), (5, 2))]
+    biases = [torch.randn(1, 1, b, generator=g) for b in (8, 5, 2)]
+    x = torch.randn(1, 40, 3, generator=g)
+    h = x
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+        h = torch.nn.functional.silu(h @ weight + bias)
+    assert torch.allclose(Perceptrons(weights, biases)(x), h @ weights[-1] + biases[-1], atol=1e-5)
+
+
+def test_learned_reward_is_what_the_planner_gets():
+    for reward in ("oracle", "learned"):
+        agent = MPCPSRL(tiny(reward=reward))
+        agent.episode()
+        agent.learn()
+        _, function = agent.model(0)
+        assert (function == agent.oracle) == (reward == "oracle")
+
+
+def test_the_posterior_uses_all_rows_of_all_episodes():
+    agent = MPCPSRL(tiny())
+    traces = []
+    for _ in range(3):
+        agent.episode()
+        agent.learn()
+        traces.append(agent.data["x"].shape[1])
+        rows = agent.dynamics.networks.features(agent.data["x"]).detach().double()
+        bayes = agent.settings.bayes
+        precision = rows.mT @ rows / bayes.noise_sd**2 + torch.eye(rows.shape[-1]) / bayes.prior_sd**2
+        assert torch.allclose(agent.dynamics.posterior.precision, precision, rtol=1e-6)
+    assert traces == [12, 24, 36]
