@@ -43,15 +43,21 @@ def thompson(generator, draws, dimension, steps, noise_sd=1.0):
     return run
 
 
-def predicted_constant(dimension):
-    """Regret / sqrt(T) for large T, from a mean-field calculation: (d - 1), whatever |w*| and with noise_sd = 1.
+def mean_field_constants():
+    """Two guesses that bracket regret / ((d - 1) sqrt(T)) for large T, whatever |w*|, with noise_sd = 1.
 
-    Let tau^2 be the posterior variance across w*. The action is off by an angle theta with
-    theta^2 = 2 (d - 1) tau^2 / |w*|^2 (half from the sample, half from the mean), so each step costs
-    |w*| theta^2 / 2 and adds 2 tau^2 / |w*|^2 to each of the d - 1 precisions 1 / tau^2. Hence
-    1 / tau^2 = 2 sqrt(t) / |w*|, the cost of step t is (d - 1) / (2 sqrt(t)), and the sum is (d - 1) sqrt(T).
+    Across w* = R e the posterior mean is off by an error of variance tau^2 in each of d - 1 directions and the sample
+    by tau^2 more, so a step costs (d - 1) tau^2 / R. What it teaches about those directions is how much the action
+    *moves*, because a constant offset cannot be told from a change of R. The fresh half tau^2 / R^2 moves every step;
+    the error of the mean only drifts. Try tau^2 = kappa R / sqrt(t), so that the precision is sqrt(t) / (kappa R) and
+    the regret 2 kappa (d - 1) sqrt(T).
+
+    - Only the fresh half counts: sum_t tau^2 / R^2 = 2 kappa sqrt(t) / R, hence kappa^2 = 1/2 and the constant sqrt(2).
+    - The drift counts as well, in all directions alike: the error e_t of the mean has E[e_s e_t] = tau_t^2 for s < t,
+      so the spread of (e_s + fresh) around its average adds up to (4 - 4/3) kappa sqrt(t) / R, hence kappa^2 = 3/8 and
+      the constant sqrt(3/2).
     """
-    return dimension - 1
+    return np.sqrt(1.5), np.sqrt(2.0)
 
 
 def _inner(weights, action):

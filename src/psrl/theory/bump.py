@@ -125,11 +125,12 @@ class Solution(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """Exact regret [B], pairs visited [B, H, D], and the learner's model minus the truth there [B, H]."""
+    """Exact regret [B], pairs visited [B, H, D], and there the model minus the truth and sigma_k, both [B, H]."""
 
     regret: np.ndarray
     pairs: np.ndarray
     error: np.ndarray
+    sd: np.ndarray
 
 
 def solve(problem, weights):
@@ -181,7 +182,7 @@ def learn(problem, rule, draws, seed) -> Iterator[Episode]:
             pairs[:, i] = np.concatenate([state, Knots(problem, state)(push[i]) * direction[i]], axis=-1)
             after[:, i + 1] = np.einsum("bd,bd->b", truth, pairs[:, i])
             after[:, i + 1] += problem.noise_sd * noise.standard_normal(draws)
-        yield Episode(regret, pairs, np.einsum("hbd,bhd->bh", model - truth, pairs))
+        yield Episode(regret, pairs, np.einsum("hbd,bhd->bh", model - truth, pairs), posterior.sd(pairs))
         for i in range(problem.horizon):
             posterior.update(pairs[:, i], after[:, i + 1, None])
 

@@ -49,7 +49,7 @@ def aligned_violation(features, delta, both=False):
 
 
 def worst_ratio(posterior, first, second):
-    """max over all pairs h of |first' h - second' h| / sigma_k(h): the operator norm of root^-1 (first - second), [B]."""
+    """max over all pairs h of |(first - second)' h| / sigma_k(h): operator norm of root^-1 (first - second), [B]."""
     return np.linalg.norm(np.linalg.solve(posterior.root, first - second), ord=2, axis=(-2, -1))
 
 
