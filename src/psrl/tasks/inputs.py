@@ -16,13 +16,18 @@ def clipped(action, bound: float, size: int) -> tuple[list[float], float]:
     if action.shape != (size,):
         raise ValueError(f"action {action.tolist()} has shape {action.shape}, expected ({size},)")
     values, squares = action.tolist(), 0.0
-    for i, value in enumerate(values):
+    for value in values:
         if not -bound <= value <= bound:
-            if math.isnan(value):
-                raise ValueError(f"action {action.tolist()} contains NaN")
-            values[i] = value = math.copysign(bound, value)
+            return _pulled_in(values, bound)
         squares += value * value
     return values, squares
+
+
+def _pulled_in(values: list[float], bound: float) -> tuple[list[float], float]:
+    if any(map(math.isnan, values)):
+        raise ValueError(f"action {values} contains NaN")
+    inside = [min(max(value, -bound), bound) for value in values]
+    return inside, sum(value * value for value in inside)
 
 
 def checked_noise(noise: float) -> float:

@@ -83,9 +83,13 @@ class ReacherEnv(ArmEnv):
     def observed(self) -> tuple[np.ndarray, ...]:
         return self.data.qpos, self.data.qvel[:7]
 
+    def _attach(self) -> None:
+        super()._attach()
+        self._hand, self._goal = self.data.site("end_effector").xpos, self.data.qpos[7:]
+
     def goal(self) -> np.ndarray:
         """The point to reach [3]."""
-        return self.data.qpos[7:].copy()
+        return self._goal.copy()
 
     def reset_model(self) -> np.ndarray:
         qpos = self.init_qpos.copy()
@@ -96,8 +100,8 @@ class ReacherEnv(ArmEnv):
     def step(self, action):
         torques, squares = clipped(action, TORQUE, 7)
         self.simulate(torques)
-        x, y, z = self.data.site_xpos[0].tolist()
-        goal_x, goal_y, goal_z = self.data.qpos[7:].tolist()
+        x, y, z = self._hand.tolist()
+        goal_x, goal_y, goal_z = self._goal.tolist()
         value = -((x - goal_x) ** 2 + (y - goal_y) ** 2 + (z - goal_z) ** 2) - 0.01 * squares
         if self.render_mode == "human":
             self.render()
