@@ -46,6 +46,7 @@ use_style()
 # %% tags=["parameters"]
 draws = scaled(60_000, 12_000)  # samples of noise where a cell simulates
 dimensions = scaled(64, 16)  # largest dimension of a displaced noise vector
+points = scaled(110, 40)  # displacements on a curve
 
 # %% [markdown]
 # ## 1. The statement, and the Gaussian case
@@ -188,7 +189,7 @@ if interactive():
 # displacements.
 
 # %% tags=["nbval-check-output"]
-shifts = np.geomspace(1e-3, 6, 60)
+shifts = np.geomspace(1e-3, 6, points // 2)
 print("variance 1       2 p_max        V    sqrt I   measured")
 for family in noise.families():
     worst = np.max(family.l1(shifts) / shifts)
@@ -222,7 +223,7 @@ print("spike, ratio at 1e-2, 1e-4, 1e-6:", np.round(noise.spike().l1(tiny) / tin
 assert np.allclose(noise.spike().l1(tiny), 2 * np.sqrt(tiny / (2 * sqrt(5))))
 
 # %%
-grid = np.geomspace(3e-3, 5, 110)
+grid = np.geomspace(3e-3, 5, points)
 fig, ax = plt.subplots(figsize=(8, 4.2))
 for family, colour in zip(noise.families()[::-1], ["C6", "C4", "C3", "C1", "C2", "C0", "C5"], strict=True):
     ax.plot(grid, family.l1(grid) / grid, color=colour, label=family.name)
@@ -272,7 +273,7 @@ assert np.allclose(least[1:] * gaps[1:], 0.9, atol=0.01), "C0 = m / |delta| with
 assert noise.smallest_c0(comb, 0.1) == np.inf, "the comb never stops rising"
 
 # %%
-some = np.geomspace(0.01, 1.2, 40)
+some = np.geomspace(0.01, 1.2, points // 3)
 c0 = np.array([noise.smallest_c0(bimodal, gap) for gap in some])
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8))
 left.loglog(some, c0, color="C3")
