@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument(
         "names", nargs="*", help="experiments, or patterns such as 'cartpole-*'; all where none is named"
     )
+    sweep.add_argument("--profile", help="a file of profiles/, without .yaml, laid over params.yaml: paper")
     sweep.add_argument("--dry", action="store_true", help="only say what would be run")
     sweep.add_argument("--storage", type=Path, help="a folder all machines see, for checkpoints; else they go by Ray")
     sweep.add_argument("--workers", type=_positive, metavar="N", help="units at once; one per core or GPU by default")
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     profile.add_argument("name", help="a file of profiles/, without .yaml")
 
     bench = command("bench", _bench, "measure: a plan, a model fit, or what the engine and a sweep cost")
-    bench.add_argument("what", choices=["plan", "train", "sweep"])
+    bench.add_argument("what", choices=["plan", "train", "scaling", "posterior", "memory", "side", "sweep"])
     bench.add_argument("--task", help="one task; all where it is not given")
     bench.add_argument("--json", action="store_true", help="print the measurements as JSON")
 
@@ -121,7 +122,9 @@ def _run(options: argparse.Namespace) -> int:
 def _sweep(options: argparse.Namespace) -> int:
     from psrl import sweep
 
-    return sweep.main(options.names, options.dry, options.storage, options.workers, options.device, options.wait)
+    params = config.read_profile(options.profile) if options.profile else config.read_params()
+    runs = sweep.select(options.names, config.experiments(params))
+    return sweep.main(runs, options.dry, options.storage, options.workers, options.device, options.wait)
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -138,13 +141,7 @@ def _show(options: argparse.Namespace) -> int:
 def _profile(options: argparse.Namespace) -> int:
     import yaml
 
-    path = paths.ROOT / "profiles" / f"{options.name}.yaml"
-    if not path.is_file():
-        valid = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
-        raise ConfigError(f"profile {options.name!r} is unknown; valid: {valid or 'none is there'}")
-    params = config.apply_profile(config.read_params(), yaml.safe_load(path.read_text()))
-    config.experiments(params)  # refuses a profile that makes an experiment invalid
-    print(yaml.safe_dump(params, sort_keys=False), end="")
+    print(yaml.safe_dump(config.read_profile(options.name), sort_keys=False), end="")
     return 0
 
 

@@ -32,7 +32,7 @@ class Run:
     method: str = setting("the learner")
     reward: Literal["oracle", "learned"] = setting("whether planner or model are given the reward function")
     noise: float = setting("sd of the environment's noise (Cartpole and Pendulum)", low=0)
-    seeds: tuple[int, ...] = setting("one trial each", low=0)
+    seeds: tuple[int, ...] = setting("one trial each", low=0, high=2**32 - 1)
     episodes: int = setting("episodes per trial, the random first one included", low=1)
     steps: int = setting("environment steps per episode", low=1)
     settings: Any = setting("the method's settings, an instance of its class in psrl.settings")
@@ -162,6 +162,17 @@ def parse_overrides(texts: Iterable[str]) -> dict:
     for text in texts:
         merged = _merge(merged, parse_override(text), "--set", None)
     return merged
+
+
+def read_profile(name: str) -> dict:
+    """params.yaml with profiles/NAME.yaml laid over it."""
+    path = paths.ROOT / "profiles" / f"{name}.yaml"
+    if not path.is_file():
+        valid = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
+        raise ConfigError(f"profile {name!r} is unknown; valid: {valid or 'none is there'}")
+    params = apply_profile(read_params(), yaml.safe_load(path.read_text()))
+    experiments(params)  # refuses a profile that makes an experiment invalid
+    return params
 
 
 def apply_profile(params: Mapping, profile: Mapping) -> dict:

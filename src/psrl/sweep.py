@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from psrl import checkpoint, config, results
+from psrl import checkpoint, results
 from psrl.config import ConfigError, Run
 from psrl.learner import units
 from psrl.pool import Event
 from psrl.progress import Line, duration
 
 
-def main(patterns: list[str], dry: bool, storage: Path | None, workers: int | None, device: str, wait: bool) -> int:
+def main(runs: dict[str, Run], dry: bool, storage: Path | None, workers: int | None, device: str, wait: bool) -> int:
     """`psrl sweep`; the exit code says whether all experiments selected have their results now."""
-    runs = select(patterns, config.experiments())
     stale = {name: run for name, run in runs.items() if not results.is_current(results.Files.named(name), run)}
     print(f"{len(runs) - len(stale)} of {len(runs)} experiments are current")
     if dry:
