@@ -22,7 +22,7 @@ def lipschitz(noise_sd):
 
 
 def paper_bound(steps, horizon, states, controls, noise_sd, largest):
-    """Theorem 1's chain (11), made explicit with Appendix C (its sigma_f^2 restored): the bound of the transition part.
+    """The chain (10) of Theorem 1 made explicit with Appendix C (its sigma_f^2 restored): transition part only.
 
     8 C H^{3/2} R_max sqrt(T) sqrt(d_s log(2 T d_s)) sqrt(sum of variances), ``largest`` = C_1.
     """
