@@ -14,6 +14,7 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
 
 setup: .venv/.ready ## create .venv with the pinned versions (3 min; others call it, and it runs once)
+	@:
 
 .venv/.ready: requirements.lock pyproject.toml tools/bootstrap.py
 	@$(PYTHON) tools/bootstrap.py
