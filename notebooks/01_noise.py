@@ -46,14 +46,18 @@ use_style()
 # %% tags=["parameters"]
 draws = scaled(60_000, 12_000)  # samples of noise where a cell simulates
 dimensions = scaled(64, 16)  # largest dimension of a displaced noise vector
-points = scaled(110, 40)  # displacements on a curve
+per_curve = scaled(110, 40)  # displacements on a curve
 
 # %% [markdown]
 # ## 1. The statement, and the Gaussian case
 #
 # **Lemma 1.** Let $\epsilon_1, \epsilon_2 \in \mathbb R^d$ have independent coordinates from one symmetric zero-mean
 # distribution, and let $P_1, P_2$ be the distributions of $\mu_1 + \epsilon_1$ and $\mu_2 + \epsilon_2$. Then
-# $$\|P_1 - P_2\| \;\le\; C\,\|\mu_1 - \mu_2\|_2 ,$$
+#
+# $$
+# \|P_1 - P_2\| \;\le\; C\,\|\mu_1 - \mu_2\|_2 ,
+# $$
+#
 # with $C$ a function of the variance of the noise only.
 #
 # Here $\|P_1 - P_2\| = \int |p_1(x) - p_2(x)|\,dx$, which lies between 0 (no displacement) and 2 (no overlap). We
@@ -63,12 +67,16 @@ points = scaled(110, 40)  # displacements on a curve
 # so turn the first axis into the direction of $\delta$. The other coordinates are independent of the first and equal
 # in $P_1$ and $P_2$; they integrate to one, and a one-dimensional integral remains. The densities cross once, half
 # way:
-# $$\|P_1 - P_2\| = 2\Big(2\,\Phi\Big(\tfrac{\|\delta\|_2}{2\sigma}\Big) - 1\Big)
+#
+# $$
+# \|P_1 - P_2\| = 2\Big(2\,\Phi\Big(\tfrac{\|\delta\|_2}{2\sigma}\Big) - 1\Big)
 # \;\le\; \sqrt{\tfrac 2\pi}\;\frac{\|\delta\|_2}{\sigma}
-# \;<\; \frac{\|\delta\|_2}{\sigma} \quad (\text{Pinsker}).$$
-# The first inequality is the tangent at 0 of a function that is concave on the right of 0. The last is what
-# Pinsker's inequality $\|P_1-P_2\| \le \sqrt{2\,\mathrm{KL}}$ gives with $\mathrm{KL} = \|\delta\|_2^2 / 2\sigma^2$
-# nats; the remark in Appendix A makes the same comparison.
+# \;<\; \frac{\|\delta\|_2}{\sigma} \quad (\text{Pinsker}).
+# $$
+#
+# The first inequality is the tangent at 0 of a function that is concave on the right of 0. The last is what Pinsker's
+# inequality $\|P_1-P_2\| \le \sqrt{2\,\mathrm{KL}}$ gives with $\mathrm{KL} = \|\delta\|_2^2 / 2\sigma^2$ nats; the
+# remark in Appendix A makes the same comparison.
 
 
 # %% tags=["nbval-check-output"]
@@ -124,7 +132,11 @@ print(f"|delta| = sigma, any dimension, any direction: {noise.gaussian_l1(1.0):.
 #
 # Appendix A treats one dimension first. **Case 1** is a unimodal density. Its argument is short and right: the
 # displaced densities cross in the middle only, so
-# $$\|P_1-P_2\| = 2\int_{-|\delta|/2}^{|\delta|/2} p(z)\,dz \;\le\; 2\,p_{\max}\,|\delta| ,$$
+#
+# $$
+# \|P_1-P_2\| = 2\int_{-|\delta|/2}^{|\delta|/2} p(z)\,dz \;\le\; 2\,p_{\max}\,|\delta| ,
+# $$
+#
 # and $2p_{\max}$ is the slope at zero. The step that needs care is the sentence after it, that $p_{\max}$ depends on
 # the variance. For *one shape* it does: stretching a noise by $\sigma$ divides its peak by $\sigma$, so
 # $C = c_{\text{shape}}/\sigma$. Between shapes it does not. To see only the shape, all our families have variance 1:
@@ -189,7 +201,7 @@ if interactive():
 # displacements.
 
 # %% tags=["nbval-check-output"]
-shifts = np.geomspace(1e-3, 6, points // 2)
+shifts = np.geomspace(1e-3, 6, per_curve // 2)
 print("variance 1       2 p_max        V    sqrt I   measured")
 for family in noise.families():
     worst = np.max(family.l1(shifts) / shifts)
@@ -223,7 +235,7 @@ print("spike, ratio at 1e-2, 1e-4, 1e-6:", np.round(noise.spike().l1(tiny) / tin
 assert np.allclose(noise.spike().l1(tiny), 2 * np.sqrt(tiny / (2 * sqrt(5))))
 
 # %%
-grid = np.geomspace(3e-3, 5, points)
+grid = np.geomspace(3e-3, 5, per_curve)
 fig, ax = plt.subplots(figsize=(8, 4.2))
 for family, colour in zip(noise.families()[::-1], ["C6", "C4", "C3", "C1", "C2", "C0", "C5"], strict=True):
     ax.plot(grid, family.l1(grid) / grid, color=colour, label=family.name)
@@ -247,7 +259,11 @@ save(fig, "01_families", alt=alt)
 #
 # For a density that is not unimodal, Appendix A takes a $C_0$ such that $p_2$ decreases beyond
 # $(\mu_1+\mu_2)/2 + C_0|\delta|$, bounds the integrand by $p_{\max}$ before that point, and arrives at
-# $$\|P_1-P_2\| \;\le\; 2\,(C_0+1)\,p_{\max}\,|\delta| .$$
+#
+# $$
+# \|P_1-P_2\| \;\le\; 2\,(C_0+1)\,p_{\max}\,|\delta| .
+# $$
+#
 # The inequality holds; the question is what $C_0$ is. Two things happen.
 #
 # **$C_0$ depends on $\delta$.** If the last mode of the noise is at $m$, the point must lie beyond it:
@@ -273,7 +289,7 @@ assert np.allclose(least[1:] * gaps[1:], 0.9, atol=0.01), "C0 = m / |delta| with
 assert noise.smallest_c0(comb, 0.1) == np.inf, "the comb never stops rising"
 
 # %%
-some = np.geomspace(0.01, 1.2, points // 3)
+some = np.geomspace(0.01, 1.2, per_curve // 3)
 c0 = np.array([noise.smallest_c0(bimodal, gap) for gap in some])
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8))
 left.loglog(some, c0, color="C3")
@@ -294,11 +310,11 @@ alt = (
 save(fig, "01_case2", alt=alt)
 
 # %% [markdown]
-# Could another multiple of $p_{\max}$ do? No. The comb keeps its variance (1) and its peak
-# ($2p_{\max} = 1.596$) whatever $\omega$, while its teeth become steeper. Displaced by half a tooth,
-# $|\delta| = \pi/\omega$, the teeth fill the gaps and the distance is about $4/\pi$, whence a ratio of
-# $4\omega/\pi^2$; the supremum, reached as $\delta\to0$, is $V(p)\approx 2\omega/\pi$ (the mean of
-# $|\omega\sin\omega x|$). Its Fisher information is $1+\omega^2$ up to $e^{-\omega^2/2}$.
+# Could another multiple of $p_{\max}$ do? No. The comb keeps its variance (1) and its peak ($2p_{\max} = 1.596$)
+# whatever $\omega$, while its teeth become steeper. Displaced by half a tooth, $|\delta| = \pi/\omega$, the teeth
+# fill the gaps and the distance is about $4/\pi$, whence a ratio of $4\omega/\pi^2$; the supremum, reached as
+# $\delta\to0$, is $V(p)\approx 2\omega/\pi$ (the mean of $|\omega\sin\omega x|$). Its Fisher information is
+# $1+\omega^2$ up to $e^{-\omega^2/2}$.
 
 # %% tags=["nbval-check-output"]
 frequencies = np.array([8.0, 16.0, 32.0, 64.0, 128.0])
@@ -343,7 +359,11 @@ save(fig, "01_comb", alt=alt)
 # For $d\ge2$ the appendix rotates the last axis into the direction of $\delta$ and claims (its equation (16)) that
 # the $d$-dimensional distance is that of the **marginals** along the new axis. Take the simplest test: uniform noise
 # on a cube, for which the exact distance is a product,
-# $$\|P_1-P_2\| = 2\Big(1 - \prod_{j=1}^d \big(1 - |\delta_j|/2\sqrt3\big)_+\Big).$$
+#
+# $$
+# \|P_1-P_2\| = 2\Big(1 - \prod_{j=1}^d \big(1 - |\delta_j|/2\sqrt3\big)_+\Big).
+# $$
+#
 # Along an axis this is the one-dimensional value. Along the diagonal, $\delta_j = |\delta|/\sqrt d$, its slope at
 # zero is $\sqrt d\;\cdot 2p_{\max}$. A marginal never exceeds the joint distance (throwing information away cannot
 # help to tell two laws apart), so equation (16) would need equality where only "$\ge$" is true.
@@ -356,7 +376,7 @@ for d in (1, 2, 4, 16, 64):
     marginal = noise.cube_diagonal_peak(d) / cube.p_max
     print(f"{d:9d} {joint:20.3f} {marginal:28.3f}")
     assert 0.98 * sqrt(d) < joint <= sqrt(d) + 1e-9
-    assert marginal <= sqrt(d) + 1e-12
+    assert marginal <= sqrt(d) + 1e-12 and marginal < 1.42
 
 # in dimension 2 the marginal is a triangle and happens to agree, at every displacement: dimension 2 shows nothing
 for t in (0.01, 1.0, 4.0):
@@ -367,9 +387,9 @@ for t in (0.01, 1.0, 4.0):
 # The true slope grows like $\sqrt d$, the marginal's stays below 1.42 and tends to the Gaussian's. Is the growth a
 # property of high dimension, or of the uniform noise? For a smooth density the slope in direction $u$ is
 # $\mathbb E|\langle u, s(\epsilon)\rangle|$, where $s = p'/p$ is the score: the derivative of $p(x - tu)$ in $t$,
-# integrated in absolute value. Along the diagonal this is a normalised sum of independent scores, of variance
-# $I(p)$, so it stays below $\sqrt{I}$ and tends to $\sqrt{2I/\pi}$ by the central limit theorem. The uniform's score
-# is two spikes at its jumps, and its $I$ is infinite: that is what makes the difference.
+# integrated in absolute value. Along the diagonal this is a normalised sum of independent scores, of variance $I(p)$,
+# so it stays below $\sqrt{I}$ and tends to $\sqrt{2I/\pi}$ by the central limit theorem. The uniform's score is two
+# spikes at its jumps, and its $I$ is infinite: that is what makes the difference.
 
 # %%
 generator = np.random.default_rng(2)
@@ -423,13 +443,20 @@ save(fig, "01_dimension", alt=alt)
 # $y_1 = \epsilon_1\cos\theta + \epsilon_2\sin\theta$, $y_2 = -\epsilon_1\sin\theta + \epsilon_2\cos\theta$.
 # Independent coordinates would have uncorrelated squares. With $\kappa = \mathbb E\epsilon^4 - 3$ (variance 1) and
 # fourth cumulants, which add for independent terms,
-# $$\mathrm{Cov}(y_1^2, y_2^2) = \kappa\,(2\cos^2\theta\,\sin^2\theta) = \tfrac{\kappa}{2}\sin^2 2\theta, \qquad
-# \mathrm{Var}(y_1^2) = 2 + \kappa\,(1 - \tfrac12 \sin^2 2\theta),$$
-# $$\mathrm{corr}(y_1^2, y_2^2) = \frac{\kappa\,\sin^2 2\theta}{4 + \kappa\,(2 - \sin^2 2\theta)}
-# \;=\; \frac{\kappa}{\kappa+4}\ \text{ at } 45^\circ .$$
+#
+# $$
+# \mathrm{Cov}(y_1^2, y_2^2) = \kappa\,(2\cos^2\theta\,\sin^2\theta) = \tfrac{\kappa}{2}\sin^2 2\theta, \qquad
+# \mathrm{Var}(y_1^2) = 2 + \kappa\,(1 - \tfrac12 \sin^2 2\theta),
+# $$
+#
+# $$
+# \mathrm{corr}(y_1^2, y_2^2) = \frac{\kappa\,\sin^2 2\theta}{4 + \kappa\,(2 - \sin^2 2\theta)}
+# \;=\; \frac{\kappa}{\kappa+4}\ \text{ at } 45^\circ .
+# $$
+#
 # This vanishes at every angle only if $\kappa = 0$. More is true (Bernstein; Darmois and Skitovich): i.i.d. noises
-# that stay independent under one rotation that mixes them are Gaussian. So the rotation argument works exactly in
-# the case that the paper uses.
+# that stay independent under one rotation that mixes them are Gaussian. So the rotation argument works exactly in the
+# case that the paper uses.
 
 # %% tags=["nbval-check-output"]
 generator = np.random.default_rng(3)
@@ -497,8 +524,8 @@ save(fig, "01_rotation", alt=alt)
 #
 # Let $p$ be the density of one coordinate.
 #
-# **(i) One dimension.** If $p$ has bounded variation $V(p) = \int|p'|$, then $\|P_1-P_2\| \le V(p)\,|\delta|$, and
-# no smaller constant does. If $p$ is unimodal, $V(p) = 2p_{\max}$.
+# **(i) One dimension.** If $p$ has bounded variation $V(p) = \int|p'|$, then $\|P_1-P_2\| \le V(p)\,|\delta|$, and no
+# smaller constant does. If $p$ is unimodal, $V(p) = 2p_{\max}$.
 #
 # *Proof.* $|p(x) - p(x-\delta)| \le \int_{x-\delta}^{x} |p'(t)|\,dt$. Integrate over $x$ and exchange the integrals:
 # each $t$ is counted for the $x$ in an interval of length $|\delta|$. (With jumps, read $|p'(t)|dt$ as the variation
@@ -511,19 +538,25 @@ save(fig, "01_rotation", alt=alt)
 # changes, so their distance is the one-dimensional one, at most $V(p)|\delta_j|$ by (i). Add up with the triangle
 # inequality, then Cauchy-Schwarz. The cube of Section 4 shows that $\sqrt d$ cannot be left out. $\square$
 #
-# **(iii) Finite Fisher information.** $\|P_1-P_2\| \le \sqrt{I(p)}\;\|\delta\|_2$ in every dimension.
+# **(iii) Finite Fisher information.** If $p$ is absolutely continuous, $\|P_1-P_2\| \le \sqrt{I(p)}\;\|\delta\|_2$ in
+# every dimension.
 #
 # *Proof.* Let $q$ be the joint density and $s_j = p'(x_j)/p(x_j)$. Along the path $q(x - t\delta)$, $0\le t\le1$,
-# $$\|P_1-P_2\| \le \int_0^1\!\!\int |\langle\delta, \nabla q(x - t\delta)\rangle|\,dx\,dt
+#
+# $$
+# \|P_1-P_2\| \le \int_0^1\!\!\int |\langle\delta, \nabla q(x - t\delta)\rangle|\,dx\,dt
 # = \mathbb E\,|\langle\delta, s\rangle| \le \sqrt{\mathbb E\,\langle\delta, s\rangle^2} = \sqrt{I(p)}\,\|\delta\|_2
-# ,$$ because the scores are independent with mean 0 and variance $I(p)$. $\square$
+# ,
+# $$
+#
+# because the scores are independent with mean 0 and variance $I(p)$. $\square$
 #
 # **(iv) Gaussian.** $\|P_1-P_2\| = 2(2\Phi(\|\delta\|_2/2\sigma)-1) \le \sqrt{2/\pi}\,\|\delta\|_2/\sigma$ (Section
 # 1). Here (iii) gives $\|\delta\|_2/\sigma$, Pinsker's constant: Cauchy-Schwarz costs the factor
 # $\sqrt{\pi/2}\approx1.25$.
 #
-# For a noise of standard deviation $\sigma$, $V$ and $\sqrt I$ are divided by $\sigma$: this much of "depends on
-# the variance" is general. The next cell tries to break (i), (ii) and (iii).
+# For a noise of standard deviation $\sigma$, $V$ and $\sqrt I$ are divided by $\sigma$: this much of "depends on the
+# variance" is general. The next cell tries to break (i), (ii) and (iii).
 
 # %% tags=["nbval-check-output"]
 generator = np.random.default_rng(4)
@@ -588,6 +621,6 @@ for sigma in (1.0, 0.1, 0.01):
 #   variance".
 # * Appendix A places both means on the last axis by a rotation. A rotation can do that for the difference
 #   $\mu_1-\mu_2$ only; a translation, which changes nothing, is needed as well.
-# * Case 1 says $p_2(x) > p_1(x)$ right of the middle; for densities with flat parts (the uniform) it is "$\ge$",
-#   with the same result.
+# * Case 1 says $p_2(x) > p_1(x)$ right of the middle; for densities with flat parts (the uniform) it is "$\ge$", with
+#   the same result.
 # * The authors' code has no part that corresponds to this lemma: it never computes a Lipschitz constant.

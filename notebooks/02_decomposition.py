@@ -22,13 +22,13 @@
 # weight by $C H R_{\max}$: this is where the episode length enters the regret bound, and why it enters as a
 # polynomial.
 #
-# **Questions.** Is the decomposition exact? Is $CHR_{\max}$ the right size? What must be true of the *sampled*
-# models for Lemma 2 to hold? And does a posterior sample really have the value of the truth on average, as the whole
+# **Questions.** Is the decomposition exact? Is $CHR_{\max}$ the right size? What must be true of the *sampled* models
+# for Lemma 2 to hold? And does a posterior sample really have the value of the truth on average, as the whole
 # argument needs?
 #
 # **Answers in advance.** Exact, to rounding. Right with $H-i$ in place of $H$, and then tight. Their rewards must be
-# bounded, which Gaussian reward models do not grant, so they need to be clipped. Yes, given the history; and an
-# agent with a wrong prior, a wrong noise level or a stale sample is found out.
+# bounded, which Gaussian reward models do not grant, so they need to be clipped. Yes, given the history; and an agent
+# with a wrong prior, a wrong noise level or a stale sample is found out.
 #
 # Runs in under half a minute. You need notebook 01 for the constant $C$, and the Bellman equation.
 
@@ -57,18 +57,25 @@ truths = scaled(20_000, 4_000)  # draws of M* for the posterior-sampling identit
 # Notation of Section 3.1: $V^k_{k,i}$ is the value in the sampled $M^k$ of its optimal policy $\mu^k$, $V^*_{k,i}$
 # the value of the *same policy* in $M^*$, both from step $i$ on; $h_i = (s_i, a_i)$ are the pairs met when $\mu^k$
 # runs in $M^*$; $U^k_i(P) = \mathbb E_{s'\sim P}V^k_{k,i+1}(s')$. The claim:
-# $$\mathbb E\big[V^k_{k,1}(s_1) - V^*_{k,1}(s_1)\big] = \mathbb E\sum_{i=1}^H
+#
+# $$
+# \mathbb E\big[V^k_{k,1}(s_1) - V^*_{k,1}(s_1)\big] = \mathbb E\sum_{i=1}^H
 # \underbrace{\bar r^k(h_i) - \bar r^*(h_i)}_{\text{reward}} \;+\;
-# \underbrace{U^k_i(P^k(h_i)) - U^k_i(P^*(h_i))}_{\text{transition}} .$$
+# \underbrace{U^k_i(P^k(h_i)) - U^k_i(P^*(h_i))}_{\text{transition}} .
+# $$
 #
 # *Proof.* By the two Bellman equations at $h_i$, and by adding and subtracting $U_i^k(P^*(h_i))$,
-# $$V^k_{k,i}(s_i) - V^*_{k,i}(s_i) = \bar r^k(h_i) - \bar r^*(h_i) + U^k_i(P^k(h_i)) - U^k_i(P^*(h_i))
-# + \mathbb E_{s_{i+1}\sim P^*(h_i)}\big[V^k_{k,i+1}(s_{i+1}) - V^*_{k,i+1}(s_{i+1})\big].$$
+#
+# $$
+# V^k_{k,i}(s_i) - V^*_{k,i}(s_i) = \bar r^k(h_i) - \bar r^*(h_i) + U^k_i(P^k(h_i)) - U^k_i(P^*(h_i))
+# + \mathbb E_{s_{i+1}\sim P^*(h_i)}\big[V^k_{k,i+1}(s_{i+1}) - V^*_{k,i+1}(s_{i+1})\big].
+# $$
+#
 # The last term is the left side one step later, along the **true** trajectory. Unroll to $i=H$, where both later
 # values are 0. $\square$
 #
-# Nothing about optimality, Gaussians or posteriors was used: it is an identity for every pair of models, every
-# policy and every $s_1$, before any average over the posterior.
+# Nothing about optimality, Gaussians or posteriors was used: it is an identity for every pair of models, every policy
+# and every $s_1$, before any average over the posterior.
 #
 # **Experiment.** In a linear-quadratic problem (reward $-s^\top Qs - u^\top Ru$, dynamics $As+Bu+\epsilon$) both
 # sides have closed forms. We draw pairs of models that differ in everything, $(A, B, Q, R)$, and compare. As a
@@ -169,19 +176,27 @@ save(fig, "02_identity", alt=alt)
 # * A constant added to $V$ changes nothing, so half the *span* of $V$ may replace its maximum. With rewards in
 #   $[-R_{\max}, R_{\max}]$ the two are the same; with rewards in $[0, R_{\max}]$ it halves the constant.
 #
-# A direct proof for Gaussian noise shows what is tight. With $a = (H-i)R_{\max}$ and a unit vector $v$,
-# differentiate under the integral (Stein's identity):
-# $$\langle v, \nabla_f\, \mathbb E\,V(f + \sigma\xi)\rangle = \tfrac1\sigma\,\mathbb E\big[V(f+\sigma\xi)\,\langle
-# v,\xi\rangle\big] \;\le\; \tfrac a\sigma\,\mathbb E|\langle v,\xi\rangle| = \sqrt{\tfrac2\pi}\,\tfrac a\sigma ,$$
+# A direct proof for Gaussian noise shows what is tight. With $a = (H-i)R_{\max}$ and a unit vector $v$, differentiate
+# under the integral (Stein's identity):
+#
+# $$
+# \langle v, \nabla_f\, \mathbb E\,V(f + \sigma\xi)\rangle = \tfrac1\sigma\,\mathbb E\big[V(f+\sigma\xi)\,\langle
+# v,\xi\rangle\big] \;\le\; \tfrac a\sigma\,\mathbb E|\langle v,\xi\rangle| = \sqrt{\tfrac2\pi}\,\tfrac a\sigma ,
+# $$
+#
 # with equality if and only if $V = a\,\mathrm{sign}\langle v, s - f\rangle$: the value must jump from worst to best
 # where the prediction sits, and nowhere else. Is there an MDP whose value does that?
 #
 # **A family that decides it.** One state, $s' = \alpha s + \epsilon$, reward $R_{\max}\,\mathrm{sign}(s)$ (the
-# actions do not matter; a linear model with a known bounded reward). After $j$ steps the mean has moved by
-# $\alpha^j$ and the noise has grown to $\sigma\sqrt{1 + \dots + \alpha^{2j}}$, so with $n = H-i$ rewards to come
-# $$U_i(f) = R_{\max}\sum_{j=0}^{n-1}\Big(2\Phi\big(g_j f/\sigma\big)-1\Big), \quad g_j =
-# \Big(\sum_{m=0}^{j}\alpha^{-2m}\Big)^{-1/2}, \qquad \frac{U_i'(0)}{C\,(H-i)R_{\max}} = \frac1n\sum_{j=0}^{n-1} g_j
-# .$$ The right side is the fraction of Lemma 2's constant that is attained. As $\alpha\to\infty$ it tends to 1: with
+# actions do not matter; a linear model with a known bounded reward). After $j$ steps the mean has moved by $\alpha^j$
+# and the noise has grown to $\sigma\sqrt{1 + \dots + \alpha^{2j}}$, so with $n = H-i$ rewards to come
+#
+# $$
+# U_i(f) = R_{\max}\sum_{j=0}^{n-1}\Big(2\Phi\big(g_j f/\sigma\big)-1\Big), \quad g_j =
+# \Big(\sum_{m=0}^{j}\alpha^{-2m}\Big)^{-1/2}, \qquad \frac{U_i'(0)}{C\,(H-i)R_{\max}} = \frac1n\sum_{j=0}^{n-1} g_j .
+# $$
+#
+# The right side is the fraction of Lemma 2's constant that is attained. As $\alpha\to\infty$ it tends to 1: with
 # $H-i$, **the lemma is tight**. The sampled model $\alpha$ and the true model $-\alpha$ at the state $s = f/\alpha$
 # predict $\pm f$, so both sides of the lemma are realised by two linear models.
 
@@ -238,8 +253,8 @@ save(fig, "02_lipschitz", alt=alt)
 
 # %% [markdown]
 # The random walk ($\alpha=1$) attains only $\sqrt{H-i}$, a stable system a constant: there the noise forgets, and
-# Lemma 2 is generous. It must be, because it asks nothing of the dynamics. **The linear $H$ in the lemma is the
-# price of allowing unstable models.**
+# Lemma 2 is generous. It must be, because it asks nothing of the dynamics. **The linear $H$ in the lemma is the price
+# of allowing unstable models.**
 
 # %% tags=["nbval-check-output"]
 walk = decomposition.gains(1.0, 10_000).sum() / sqrt(10_000)
@@ -274,9 +289,9 @@ if interactive():
 # ## 3. Whose rewards must be bounded?
 #
 # In the proof of Lemma 2 the value is $V^k$: the value in the *sampled* model. So the assumption
-# $|\bar r^M(s,a)|\le R_{\max}$ of Section 2.1 must hold for $M^k$ too, in every episode. Section 2.2 makes $\bar r$
-# a Gaussian process (with a linear kernel, $\bar r(h) = \theta^\top h$ with Gaussian $\theta$), and the two
-# assumptions do not go together:
+# $|\bar r^M(s,a)|\le R_{\max}$ of Section 2.1 must hold for $M^k$ too, in every episode. Section 2.2 makes $\bar r$ a
+# Gaussian process (with a linear kernel, $\bar r(h) = \theta^\top h$ with Gaussian $\theta$), and the two assumptions
+# do not go together:
 #
 # * over an unbounded state space $\sup_h|\theta^\top h|$ is infinite for every $\theta\neq0$;
 # * over the unit ball it is $\|\theta\|_2$. Given the history, $\theta^k$ and $\theta^*$ have the same distribution
@@ -302,9 +317,9 @@ assert np.all(np.abs(np.array(excess) - 0.5) < 4 * 0.5 / sqrt(truths))
 # %% [markdown]
 # **How much does it matter?** Take the linear reward $r = s$ with $s' = \alpha s+\epsilon$. Then
 # $U_1(f) = f\,(1 + \alpha + \dots + \alpha^{H-2})$: the noise averages out of a linear function, the slope does not
-# know $\sigma_f$, and for $\alpha>1$ it is exponential in $H$. Appendix B counts such rewards among the cases that the
-# smoothing by noise improves. It does so for bounded rewards, and there the exponential moves into $R_{\max}$: the
-# states of an episode, and the rewards with them, grow like $\alpha^H$. A reward that is bounded by itself (here
+# know $\sigma_f$, and for $\alpha>1$ it is exponential in $H$. Appendix B counts such rewards among the cases that
+# the smoothing by noise improves. It does so for bounded rewards, and there the exponential moves into $R_{\max}$:
+# the states of an episode, and the rewards with them, grow like $\alpha^H$. A reward that is bounded by itself (here
 # $\mathrm{sign}(s)$, $R_{\max}=1$) has, with the same unstable dynamics, a constant of at most $C(H-1)$.
 
 # %%
@@ -334,23 +349,26 @@ alt = (
 save(fig, "02_unbounded", alt=alt)
 
 # %% [markdown]
-# **Repair.** Let the reward model be $\bar r^M(h) = \mathrm{clip}(\theta^\top h, -R_{\max}, R_{\max})$, for the
-# truth and for the samples, or let the reward be known and bounded (the experiments "with oracle rewards"). Clipping
-# is a fixed function of the model, so the clipped $M^k$ and $M^*$ still have the same distribution given the
-# history, and the identity of the next section is untouched. In code it is one line.
+# **Repair.** Let the reward model be $\bar r^M(h) = \mathrm{clip}(\theta^\top h, -R_{\max}, R_{\max})$, for the truth
+# and for the samples, or let the reward be known and bounded (the experiments "with oracle rewards"). Clipping is a
+# fixed function of the model, so the clipped $M^k$ and $M^*$ still have the same distribution given the history, and
+# the identity of the next section is untouched. In code it is one line.
 #
 # ## 4. The posterior-sampling identity
 #
 # The decomposition bounds $V^k_k - V^*_k$. Regret is $V^*_* - V^*_k$. The bridge is
-# $$\mathbb E\big[\,V^{M^*}_{\mu^*,1} - V^{M^k}_{\mu^k,1}\,\big|\,\mathcal H_k\big] = 0 .$$
+#
+# $$
+# \mathbb E\big[\,V^{M^*}_{\mu^*,1} - V^{M^k}_{\mu^k,1}\,\big|\,\mathcal H_k\big] = 0 .
+# $$
 #
 # *Proof.* Given $\mathcal H_k$, the truth $M^*$ has the posterior as its distribution, and so has $M^k$, which is
 # drawn from it. Both terms are one and the same function, $M\mapsto V^M_{\mu^M,1}$, of $M^*$ and of $M^k$. $\square$
 #
 # Short as it is, it needs everything to be right: the prior that the truth really comes from, the noise level, exact
 # sampling, a new sample for every history. **Experiment:** draw many true problems $(A,B)$ from the prior ($d_s=2$,
-# $d_a=1$, $H=5$), run PSRL for five episodes in each, compute both values exactly by Riccati, and compare. Two
-# tests, pooled over episodes, each a $z$-score over independent truths:
+# $d_a=1$, $H=5$), run PSRL for five episodes in each, compute both values exactly by Riccati, and compare. Two tests,
+# pooled over episodes, each a $z$-score over independent truths:
 #
 # * *on average*: is the mean of $\log$ cost (minus value) the same under truth and sample? (The identity holds for
 #   every function of the model; the logarithm tames the tails.) We report the plain values too;
@@ -455,9 +473,9 @@ print("mean regret = mean gap within 4 standard errors; regret is never negative
 # ## 5. Policies must be time-indexed
 #
 # Section 2.1 defines a policy as $\mu:\mathcal S\to\mathcal A$ and the optimal one by an argmax of $V_{\mu,i}$ at
-# every step $i$. With a finite horizon no single map does that: what is best depends on how many steps remain. At
-# the last step of a linear-quadratic episode the best action is zero, at the first it is not. We compare the
-# time-indexed optimum with the best stationary gain.
+# every step $i$. With a finite horizon no single map does that: what is best depends on how many steps remain. At the
+# last step of a linear-quadratic episode the best action is zero, at the first it is not. We compare the time-indexed
+# optimum with the best stationary gain.
 
 # %% tags=["nbval-check-output"]
 unit = np.eye(1)
