@@ -67,9 +67,9 @@ class Shown:
 def source_of(name: str) -> tuple[str | None, int]:
     """The notebook (its .py) and the line that save the figure ``name``."""
     for notebook in sorted(paths.NOTEBOOKS.glob("*.py")):
-        for number, line in enumerate(notebook.read_text().splitlines(), 1):
-            if re.search(rf'save\(.*"{re.escape(name)}"', line):
-                return notebook.name, number
+        text = notebook.read_text()
+        if call := re.search(rf'\bsave\(\s*\w+,\s*"{re.escape(name)}"', text):
+            return notebook.name, text.count("\n", 0, call.start()) + 1
     return None, 0
 
 
