@@ -384,12 +384,12 @@ for t in (0.01, 1.0, 4.0):
     assert abs(noise.cube_l1(np.full(2, t / sqrt(2))) - triangle) < 1e-12
 
 # %% [markdown]
-# The true slope grows like $\sqrt d$, the marginal's stays below 1.42 and tends to the Gaussian's. Is the growth a
-# property of high dimension, or of the uniform noise? For a smooth density the slope in direction $u$ is
-# $\mathbb E|\langle u, s(\epsilon)\rangle|$, where $s = p'/p$ is the score: the derivative of $p(x - tu)$ in $t$,
-# integrated in absolute value. Along the diagonal this is a normalised sum of independent scores, of variance $I(p)$,
-# so it stays below $\sqrt{I}$ and tends to $\sqrt{2I/\pi}$ by the central limit theorem. The uniform's score is two
-# spikes at its jumps, and its $I$ is infinite: that is what makes the difference.
+# In units of $2p_{\max}$ the true slope grows like $\sqrt d$; the marginal's stays below 1.42 and tends to the
+# Gaussian's. Is the growth a property of high dimension, or of the uniform noise? For a smooth density the slope in
+# direction $u$ is $\mathbb E|\langle u, s(\epsilon)\rangle|$, where $s = p'/p$ is the score: the derivative of
+# $p(x - tu)$ in $t$, integrated in absolute value. Along the diagonal this is a normalised sum of independent scores,
+# of variance $I(p)$, so it stays below $\sqrt{I}$ and tends to $\sqrt{2I/\pi}$ by the central limit theorem. The
+# uniform's score is two spikes at its jumps, and its $I$ is infinite: that is what makes the difference.
 
 # %%
 generator = np.random.default_rng(2)
@@ -623,4 +623,4 @@ for sigma in (1.0, 0.1, 0.01):
 #   $\mu_1-\mu_2$ only; a translation, which changes nothing, is needed as well.
 # * Case 1 says $p_2(x) > p_1(x)$ right of the middle; for densities with flat parts (the uniform) it is "$\ge$", with
 #   the same result.
-# * The authors' code has no part that corresponds to this lemma: it never computes a Lipschitz constant.
+# * Neither the algorithm nor its code ever computes $C$: the lemma serves the analysis alone.

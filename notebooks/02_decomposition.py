@@ -27,8 +27,8 @@
 # argument needs?
 #
 # **Answers in advance.** Exact, to rounding. Right with $H-i$ in place of $H$, and then tight. Their rewards must be
-# bounded, which Gaussian reward models do not grant, so they need to be clipped. Yes, given the history; and an agent
-# with a wrong prior, a wrong noise level or a stale sample is found out.
+# bounded, which Gaussian reward models do not grant, so the prior must be cut off. Yes, given the history; and an
+# agent with a wrong prior, a wrong noise level or a stale sample is found out.
 #
 # Runs in under half a minute. You need notebook 01 for the constant $C$, and the Bellman equation.
 
@@ -349,11 +349,40 @@ alt = (
 save(fig, "02_unbounded", alt=alt)
 
 # %% [markdown]
-# **Repair.** Let the reward model be $\bar r^M(h) = \mathrm{clip}(\theta^\top h, -R_{\max}, R_{\max})$, for the truth
-# and for the samples, or let the reward be known and bounded (the experiments "with oracle rewards"). Clipping is a
-# fixed function of the model, so the clipped $M^k$ and $M^*$ still have the same distribution given the history, and
-# the identity of the next section is untouched. In code it is one line.
-#
+# **Repair.** Put the bound into the prior: keep only the $\theta$ with $|\theta^\top h|\le R_{\max}$ on the pairs
+# that can occur. The posterior is then the Gaussian one cut off in the same way, so a sample is drawn by rejection:
+# draw from the Gaussian posterior until the bound holds. Every sample obeys the bound, and sample and truth still
+# have one distribution given the history. (A known, bounded reward, as in the experiments with oracle rewards, needs
+# no repair.) The next cell draws truths from the cut prior, with $\|\theta\|\le R_{\max} = 2$, and compares the mean
+# of $\|\theta\|$ under truth and sample, which must agree for the right sampler and must not for the one that ignores
+# the bound.
+
+
+# %%
+def bounded_sample(belief, bound, generator):
+    """Redraw from the Gaussian posterior, truth by truth, until the bound holds."""
+    theta = belief.sample(generator)
+    while len(out := np.flatnonzero(np.linalg.norm(theta, axis=(1, 2)) > bound)):
+        theta[out] = belief.mean[out] + belief.root[out] @ generator.standard_normal((len(out), d, 1))
+    return theta
+
+
+R_max, belief = 2.0, Posterior(truths, np.ones(d), 1, 0.5)
+theta = bounded_sample(belief, R_max, generator)
+for _ in range(5):
+    h = generator.standard_normal((truths, d))
+    belief.update(h, (h[:, None, :] @ theta)[:, 0] + 0.5 * generator.standard_normal((truths, 1)))
+size = {
+    "truth": np.linalg.norm(theta, axis=(1, 2)),
+    "cut": np.linalg.norm(bounded_sample(belief, R_max, generator), axis=(1, 2)),
+    "Gaussian": np.linalg.norm(belief.sample(generator), axis=(1, 2)),
+}
+for name in ("cut", "Gaussian"):
+    score = decomposition.z_score(size["truth"] - size[name])
+    print(f"{name:8s} posterior: {100 * np.mean(size[name] > R_max):4.1f} % above R_max, z of the mean {score:7.1f}")
+    assert (abs(score) < 4) == (name == "cut") and (size[name].max() <= R_max) == (name == "cut")
+
+# %% [markdown]
 # ## 4. The posterior-sampling identity
 #
 # The decomposition bounds $V^k_k - V^*_k$. Regret is $V^*_* - V^*_k$. The bridge is
@@ -520,13 +549,13 @@ save(fig, "02_time_indexed", alt=alt)
 # |---|---|
 # | decomposition (Section 3.1) | exact for all pairs of models and all policies; along the true trajectory |
 # | Lemma 2, $C H R_{\max}$ | holds, also with $C (H-i) R_{\max}$, which is tight; half the span suffices |
-# | $\lvert\bar r\rvert\le R_{\max}$ | must hold for sampled models; Gaussian reward models violate it; clip them |
+# | $\lvert\bar r\rvert\le R_{\max}$ | must hold for sampled models; Gaussian reward models break it; cut the prior |
 # | $\mathbb E[V^*_* - V^k_k\mid\mathcal H_k]=0$ | holds; wrong prior, wrong noise, stale sample, posterior mean fail |
 # | $\mu:\mathcal S\to\mathcal A$ | must be time-indexed |
 #
 # For the algorithm: sample once per episode from the right posterior, keep noise and prior scales honest (both are
-# visible in the identity), clip sampled rewards to a known range. The factor $H$ per step is real for models that
-# expand and generous for models that forget.
+# visible in the identity), reject sampled rewards outside a known range. The factor $H$ per step is real for models
+# that expand and generous for models that forget.
 #
 # ## Where we differ from the paper and the authors' code
 #
@@ -534,6 +563,6 @@ save(fig, "02_time_indexed", alt=alt)
 #   theorem is the same.
 # * The proof of Lemma 2 combines its displays (5) and (6); the text says (4) and (6). The last display of Lemma 3's
 #   proof uses $2CHR_{\max}$ where Lemma 2 provides $CHR_{\max}$, so its constant can be halved.
-# * Policies carry a step index here, and rewards of sampled models are clipped where a bound is claimed.
+# * Policies carry a step index here, and sampled rewards obey the bound wherever one is claimed.
 # * Algorithm 1 of the paper re-learns the features between episodes, so its samples are not draws from one posterior
 #   over models, and the identity of Section 4 becomes an approximation. Notebook 05 returns to this.
