@@ -66,7 +66,10 @@ def loads(unit: Run, content: bytes) -> Snapshot:
         raise CheckpointError(f"it belongs to configuration {words[1]}, not to {unit.checkpoint_hash}")
     if words[2] != hashlib.sha256(payload).hexdigest():
         raise CheckpointError("it is truncated or damaged: its checksum differs")
-    return Snapshot(**_read(payload))
+    try:
+        return Snapshot(**_read(payload))
+    except Exception as error:
+        raise CheckpointError(f"it holds what a checkpoint does not ({type(error).__name__})") from error
 
 
 def _read(payload: bytes) -> dict:

@@ -150,7 +150,12 @@ def parse_override(text: str) -> dict:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigError(f"--set {text!r} is not key=value; valid, for example: planner.horizon=20")
-    nested: Any = yaml.safe_load(value)
+    try:
+        nested: Any = yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ConfigError(
+            f"--set {text!r} has a value that is not YAML; valid, for example: planner.horizon=20"
+        ) from None
     for part in reversed(key.split(".")):
         nested = {part: nested}
     return nested

@@ -1,0 +1,52 @@
+"""What the engine's tests share: a repository of toy size, and the command run in it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from psrl.config import apply_profile, read_params
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def params(experiments: dict | None = None) -> dict:
+    """params.yaml at the sizes of the smoke profile, with these experiments."""
+    profile = yaml.safe_load((ROOT / "profiles" / "smoke.yaml").read_text())
+    sizes = {key: profile[key] for key in ("tasks", "methods")}
+    return apply_profile(read_params(ROOT / "params.yaml"), sizes) | {"experiments": experiments or {}}
+
+
+def repository(folder: Path, experiments: dict | None = None) -> Path:
+    (folder / "params.yaml").write_text(yaml.safe_dump(params(experiments), sort_keys=False))
+    return folder
+
+
+def environment(**extra: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PSRL_", "RAY_"))}
+    return kept | {"OMP_NUM_THREADS": "1"} | extra
+
+
+def start(folder: Path, *arguments: str, **extra: str) -> subprocess.Popen:
+    """The command `psrl` in a process of its own."""
+    code = "import sys; from psrl.cli import main; sys.exit(main())"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.Popen(command, cwd=folder, env=environment(**extra), **pipes)
+
+
+def psrl(folder: Path, *arguments: str, timeout: float = 300, **extra: str) -> subprocess.CompletedProcess:
+    with start(folder, *arguments, **extra) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def without_times(table: str) -> list[str]:
+    """A table of runs without its last column, the seconds, which are a measurement."""
+    return [line.rpartition(",")[0] for line in table.splitlines()]
