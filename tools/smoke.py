@@ -1,5 +1,9 @@
-"""The whole pipeline at toy scale in a copy under build/smoke, committed results untouched (`make smoke`)."""
+"""The whole pipeline at toy scale in a copy under build/smoke, committed results untouched (`make smoke`).
 
+The notebooks are executed twice, in two folders side by side, and must give the same bytes.
+"""
+
+import filecmp
 import os
 import shutil
 import subprocess
@@ -13,11 +17,13 @@ from psrl.config import apply_profile, read_params
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "build" / "smoke"
+AGAIN = ROOT / "build" / "smoke-again"
 
 
 def copy() -> None:
     """The tracked files as they are now, without anything the pipeline makes, and with the toy parameters."""
-    shutil.rmtree(COPY, ignore_errors=True)
+    for folder in (COPY, AGAIN):
+        shutil.rmtree(folder, ignore_errors=True)
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in tracked.stdout.split("\0"):
         made = name.startswith(("results/", "figures/")) or name.endswith(".ipynb") or name == "dvc.lock"
@@ -29,24 +35,46 @@ def copy() -> None:
     (COPY / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 
-def run(*command: str) -> None:
+def start(*command: str, folder: Path = COPY, output: int | None = None) -> subprocess.Popen:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PSRL_")}
     environment |= {"PSRL_SCALE": "small", "PSRL_TOY": "1", "OMP_NUM_THREADS": "1"}
-    result = subprocess.run(command, cwd=COPY, env=environment)
-    if result.returncode:
-        sys.exit(f"smoke: `{' '.join(command)}` failed in build/smoke")
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=output)
+
+
+def finish(process: subprocess.Popen) -> None:
+    if process.wait():
+        sys.exit(f"smoke: `{' '.join(process.args)}` failed in build/smoke")
+
+
+def made(folder: Path) -> dict[str, Path]:
+    """What notebooks make: themselves, figures and tables."""
+    patterns = ("notebooks/*.ipynb", "figures/*", "results/tables/*")
+    return {str(file.relative_to(folder)): file for pattern in patterns for file in folder.glob(pattern)}
 
 
 def main() -> None:
-    start = time.perf_counter()
+    begin = time.perf_counter()
     copy()
-    run("git", "init", "--quiet")
-    run("psrl", "sweep")  # all experiments side by side; their stages then find the results current
-    run("dvc", "repro")
+    finish(start("git", "init", "--quiet"))
+    finish(start("psrl", "sweep"))  # all experiments side by side; their stages then find the results current
+    finish(start("dvc", "repro", "train", "theory"))
+    shutil.copytree(COPY, AGAIN)
+    second = start("psrl", "notebook", folder=AGAIN, output=subprocess.DEVNULL)
+    notebooks = sorted(file.stem for file in COPY.glob("notebooks/[0-9]*.py"))
+    finish(start("dvc", "repro", "--single-item", *notebooks))
+    finish(second)
+    first, again = made(COPY), made(AGAIN)
+    unstable = [
+        n for n in first | again if n not in first or n not in again or not filecmp.cmp(first[n], again[n], False)
+    ]
+    if unstable:
+        sys.exit(f"smoke: executed twice, these differ: {', '.join(sorted(unstable))}")
+    kinds = [sum(name.startswith(kind) for name in first) for kind in ("notebooks", "figures")]
     experiments = len(read_params(COPY / "params.yaml")["experiments"])
-    notebooks, figures = len(list(COPY.glob("notebooks/*.ipynb"))), len(list(COPY.glob("figures/*.svg")))
-    seconds = time.perf_counter() - start
-    print(f"smoke: {experiments} experiments, {notebooks} notebooks, {figures} figures in {seconds:.0f} s")
+    print(
+        f"smoke: {experiments} experiments, {kinds[0]} notebooks, {kinds[1]} figures, the same bytes twice, "
+        f"{time.perf_counter() - begin:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def execute(name: str, progress: bool = True) -> int:
             kernel_name="python3",
             cwd=paths.NOTEBOOKS,
             progress_bar=bar,
-            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
         )
     except PapermillExecutionError as error:
         raise NotebookError(_message(name, error)) from None
