@@ -12,19 +12,20 @@ from matplotlib.figure import Figure
 
 from psrl.tasks import TASKS, drawing, pusher, reacher
 
-RENDER_ARM = """
+RENDER_ARMS = """
 import gymnasium, numpy, psrl
-env = gymnasium.make("psrl/{}-v0", render_mode="rgb_array")
-env.reset(seed=0)
-try:
-    first = env.render()
-except gymnasium.error.DependencyNotInstalled as error:
-    print("refused:", error)
-else:
-    for _ in range(20):
-        env.step(env.action_space.high)
-    second = env.render()
-    print("rendered", first.shape, first.dtype, bool(first.std() > 10), bool(numpy.any(first != second)))
+for name in ("psrl/Reacher-v0", "psrl/Pusher-v0"):
+    env = gymnasium.make(name, render_mode="rgb_array")
+    env.reset(seed=0)
+    try:
+        first = env.render()
+    except gymnasium.error.DependencyNotInstalled as error:
+        print("refused:", error)
+    else:
+        for _ in range(20):
+            env.step(env.action_space.high)
+        second = env.render()
+        print("rendered", first.shape, first.dtype, bool(first.std() > 10), bool(numpy.any(first != second)))
 """
 
 
@@ -41,23 +42,24 @@ def test_cartpole_and_pendulum_render_without_opengl(name):
     assert TASKS[name].make().unwrapped.render() is None
 
 
-def rendered(name: str, backend: str) -> str:
-    code = RENDER_ARM.format(name.capitalize())
+def rendered(backend: str) -> list[str]:
     environment = {**os.environ, "MUJOCO_GL": backend}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    return run.stdout.strip()
+    command = [sys.executable, "-c", RENDER_ARMS]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", ["reacher", "pusher"])
-def test_arms_render_where_egl_is_and_say_what_to_install_elsewhere(name):
-    outcome = rendered(name, "egl")
-    assert outcome == "rendered (480, 480, 3) uint8 True True" or outcome.startswith("refused: MuJoCo found no OpenGL")
+def test_arms_render_where_egl_is_and_say_what_to_install_elsewhere():
+    for outcome in rendered("egl"):
+        picture = outcome == "rendered (480, 480, 3) uint8 True True"
+        assert picture or outcome.startswith("refused: MuJoCo found no OpenGL")
 
 
 def test_without_opengl_the_error_names_the_remedy():
-    outcome = rendered("reacher", "disabled")
-    assert outcome.startswith("refused: MuJoCo found no OpenGL")
-    assert "MUJOCO_GL=egl" in outcome and "libegl1" in outcome and "psrl.tasks.drawing" in outcome
+    outcomes = rendered("disabled")
+    assert len(outcomes) == 2
+    for outcome in outcomes:
+        assert outcome.startswith("refused: MuJoCo found no OpenGL")
+        assert "MUJOCO_GL=egl" in outcome and "libegl1" in outcome and "psrl.tasks.drawing" in outcome
 
 
 def test_the_view_is_a_rotation_with_up_upwards():
@@ -97,9 +99,11 @@ def test_invisible_shapes_are_not_drawn():
 
 
 @pytest.mark.parametrize("name", list(TASKS))
-def test_filmstrips_have_one_picture_per_step(name):
+def test_filmstrips_have_a_row_per_episode_and_a_picture_per_step(name):
     width = {"cartpole": 4, "pendulum": 2, "reacher": 10, "pusher": 11}[name]
-    fig = drawing.filmstrip(name, np.zeros((9, width)), [0, 4, 8])
-    assert [ax.get_xlabel() for ax in fig.axes] == ["step 0", "step 4", "step 8"]
+    fig = drawing.filmstrip(name, {"one": np.zeros((9, width)), "two": np.zeros((9, width))}, [0, 4, 8])
+    assert len(fig.axes) == 6
+    assert [ax.get_xlabel() for ax in fig.axes[3:]] == ["step 0", "step 4", "step 8"]
+    assert [ax.get_title(loc="left") for ax in fig.axes[::3]] == ["one", "two"]
     assert all(len(ax.patches) + len(ax.lines) > 1 for ax in fig.axes)
     plt.close(fig)

@@ -1,6 +1,6 @@
 """Pictures of the tasks without OpenGL: matplotlib drawings of a state, filmstrips of an episode."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import matplotlib.pyplot as plt
@@ -26,8 +26,18 @@ AZIMUTH, ELEVATION = 60.0, 45.0
 EDGE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 25)), np.sin(np.linspace(0, 2 * np.pi, 25))], axis=1)
 
 
-def bare(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """Show a window of the plane at equal scales, without ticks or frame."""
+# What is shown of each task, in metres: left and right, bottom and top (of the projection, for the arms).
+WINDOWS = {
+    "cartpole": ((-2.6, 2.6), (-1.15, 1.15)),
+    "pendulum": ((-1.15, 1.15), (-1.15, 1.15)),
+    "reacher": ((-1.1, 0.4), (-0.7, 0.55)),
+    "pusher": ((-1.1, 0.1), (-0.6, 0.6)),
+}
+
+
+def bare(ax: Axes, name: str) -> None:
+    """Show the task's window at equal scales, without ticks or frame."""
+    x, y = WINDOWS[name]
     ax.set(xlim=x, ylim=y, aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 
@@ -35,8 +45,8 @@ def bare(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
 def draw_cartpole(ax: Axes, state: Sequence[float]) -> None:
     """Cart and pole at state (x, speed, theta, speed); the ticks on the rail are the limits of the reward."""
     x, _, theta, _ = state
-    bare(ax, (-2.7, 2.7), (-1.2, 1.2))
-    ax.plot([-2.7, 2.7], [0, 0], color=RAIL, lw=1, zorder=0)
+    bare(ax, "cartpole")
+    ax.plot([-2.6, 2.6], [0, 0], color=RAIL, lw=1, zorder=0)
     for limit in (-cartpole.X_LIMIT, cartpole.X_LIMIT):
         ax.plot([limit, limit], [-0.1, 0.1], color=RED, lw=1.5)
     inside = bool(cartpole.upright(x, theta))
@@ -55,7 +65,7 @@ def draw_cartpole(ax: Axes, state: Sequence[float]) -> None:
 def draw_pendulum(ax: Axes, state: Sequence[float]) -> None:
     """The rod at state (angle, speed)."""
     angle = state[0]
-    bare(ax, (-1.3, 1.3), (-1.3, 1.3))
+    bare(ax, "pendulum")
     ax.add_patch(Circle((0, 0), pendulum.LENGTH, fc="none", ec=RAIL, lw=0.8, ls=":"))
     ax.plot([0, np.sin(angle)], [0, np.cos(angle)], color=AMBER, lw=6, solid_capstyle="round")
     ax.plot(0, 0, "o", color=INK, ms=4)
@@ -103,13 +113,13 @@ def draw_arm(ax: Axes, model: mujoco.MjModel, qpos: np.ndarray) -> None:
 
 def draw_reacher(ax: Axes, qpos: np.ndarray) -> None:
     """The Reacher at `qpos` [10]."""
-    bare(ax, (-1.1, 0.4), (-0.75, 0.75))
+    bare(ax, "reacher")
     draw_arm(ax, _reacher(), qpos)
 
 
 def draw_pusher(ax: Axes, qpos: np.ndarray) -> None:
     """The Pusher at `qpos` [11]."""
-    bare(ax, (-1.1, 0.1), (-0.6, 0.6))
+    bare(ax, "pusher")
     draw_arm(ax, _pusher(), qpos)
 
 
@@ -119,13 +129,18 @@ _reacher, _pusher = cache(reacher.build), cache(pusher.build)
 DRAW = {"cartpole": draw_cartpole, "pendulum": draw_pendulum, "reacher": draw_reacher, "pusher": draw_pusher}
 
 
-def filmstrip(name: str, states: np.ndarray, steps: Sequence[int], size: float = 1.7) -> Figure:
-    """The task drawn at some steps of an episode, in one row; `states` [T, ...] as `DRAW` takes them."""
-    shape = (size * len(steps), size + 0.3)
-    fig, axes = plt.subplots(1, len(steps), figsize=shape, squeeze=False, layout="constrained")
-    for ax, step in zip(axes[0], steps, strict=True):
-        DRAW[name](ax, states[step])
-        ax.set_xlabel(f"step {step}")
+def filmstrip(name: str, episodes: Mapping[str, np.ndarray], steps: Sequence[int], width: float = 1.6) -> Figure:
+    """A row of pictures per episode, labelled by its key; states [T, ...] as `DRAW` takes them, shown at `steps`."""
+    (left, right), (low, high) = WINDOWS[name]
+    height = width * (high - low) / (right - left) + 0.3
+    shape = (width * len(steps), height * len(episodes))
+    fig, axes = plt.subplots(len(episodes), len(steps), figsize=shape, squeeze=False, layout="constrained")
+    for row, (label, states) in zip(axes, episodes.items(), strict=True):
+        row[0].set_title(label, loc="left", fontsize=9)
+        for ax, step in zip(row, steps, strict=True):
+            DRAW[name](ax, states[step])
+    for ax, step in zip(axes[-1], steps, strict=True):
+        ax.set_xlabel(f"step {step}", fontsize=9)
     return fig
 
 
