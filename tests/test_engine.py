@@ -62,10 +62,9 @@ def exit_code(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-@pytest.mark.parametrize(
-    "arguments", [[*PSRL, "--episodes", "6"], [*RANDOM, "--episodes", "60"]], ids=["psrl", "random"]
-)
-def test_killed_at_random_moments_the_table_is_the_same(arguments, repository, monkeypatch):
+@pytest.mark.parametrize(("arguments", "episodes"), [(PSRL, "6"), (RANDOM, "60")], ids=["psrl", "random"])
+def test_killed_at_random_moments_the_table_is_the_same(arguments, episodes, repository, monkeypatch):
+    arguments = [*arguments, "--episodes", episodes]
     monkeypatch.setattr(paths, "CHECKPOINTS", repository / "uninterrupted")
     expected = table(arguments, repository)
     monkeypatch.setattr(paths, "CHECKPOINTS", repository / "timed")  # the first run also imported the method

@@ -87,11 +87,11 @@ def experiment(name: str, params: Mapping | None = None) -> Run:
     params = params or read_params()
     if name not in params["experiments"]:
         raise ConfigError(f"experiment {name!r} is unknown; valid: {', '.join(params['experiments'])}")
-    values = dict(params["experiments"][name])
+    values = params["experiments"][name]
     where = f"experiments.{name}"
     _check_names(values, {"task", "method", "reward", "noise", "seeds", "episodes", "set"}, where)
-    overrides = values.pop("set", {})
-    return resolve(params, where=where, overrides=overrides, **values)
+    own = {key: value for key, value in values.items() if key != "set"}
+    return resolve(params, where=where, overrides=values.get("set", {}), **own)
 
 
 def experiments(params: Mapping | None = None) -> dict[str, Run]:
@@ -103,9 +103,9 @@ def experiments(params: Mapping | None = None) -> dict[str, Run]:
 def resolve(params: Mapping, *, where: str = "run", overrides: Mapping | None = None, **values: Any) -> Run:
     """Join an experiment's own values with those of its method and task, then apply ``overrides`` of the settings."""
     task, method = values.get("task"), values.get("method")
-    if task not in params["tasks"]:
+    if task not in list(params["tasks"]):
         raise ConfigError(f"{where}.task is {task!r}; valid: {', '.join(params['tasks'])}")
-    if method not in params["methods"]:
+    if method not in list(params["methods"]):
         raise ConfigError(f"{where}.method is {method!r}; valid: {', '.join(params['methods'])}")
     kind = METHODS[method]
     per_task = {key: value for key, value in params["tasks"][task].items() if key in _names(kind)}
@@ -153,9 +153,7 @@ def parse_override(text: str) -> dict:
     try:
         nested: Any = yaml.safe_load(value)
     except yaml.YAMLError:
-        raise ConfigError(
-            f"--set {text!r} has a value that is not YAML; valid, for example: planner.horizon=20"
-        ) from None
+        raise ConfigError(f"--set {text!r} is not valid YAML after the =; valid: planner.horizon=20") from None
     for part in reversed(key.split(".")):
         nested = {part: nested}
     return nested

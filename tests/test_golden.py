@@ -1,0 +1,82 @@
+"""Every method's numbers on a tiny fixed configuration: they may change only together with the method's version.
+
+`python tests/test_golden.py` runs what is new and writes tests/golden.json, once versions in params.yaml are raised.
+"""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import tiny
+
+from psrl import checkpoint, config, engine
+from psrl.config import Run, build
+from psrl.learner import METHODS
+from psrl.settings import METHODS as SETTINGS
+
+PATH = tiny.ROOT / "tests" / "golden.json"
+GOLDEN = json.loads(PATH.read_text()) if PATH.exists() else {}
+COMMAND = "python tests/test_golden.py"
+
+
+def returns(run: Run) -> list[list[float]]:
+    """Returns [episodes, B], without any file."""
+    *_, last = engine.episodes(run, "cpu", None)
+    return [entry["returns"] for entry in last.episodes]
+
+
+def version(method: str) -> int:
+    return config.read_params(tiny.ROOT / "params.yaml")["methods"][method]["version"]
+
+
+def stored_run(method: str) -> Run:
+    """The configuration beside the numbers, so that a change of params.yaml does not touch this test."""
+    stored = GOLDEN[method]["configuration"]
+    where = f"tests/golden.json: {method}"
+    settings = build(SETTINGS[method], stored["settings"], where)
+    return build(Run, stored | {"settings": settings}, where)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_numbers_change_only_with_the_version(method):
+    assert method in GOLDEN, f"{method} has no golden numbers yet: run {COMMAND}"
+    stored = GOLDEN[method]
+    assert stored["version"] == version(method), f"the version of {method} changed: run {COMMAND}"
+    np.testing.assert_allclose(
+        returns(stored_run(method)),
+        stored["returns"],
+        rtol=1e-3,
+        err_msg=f"{method} gives other numbers: if that is meant, raise methods.{method}.version in params.yaml, so "
+        f"that its results count as stale, and run {COMMAND}",
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_episode_follows_exactly_from_the_checkpoint_before_it(method):
+    run = stored_run(method)
+    saved = []
+    for snapshot in engine.episodes(run, "cpu", None):
+        saved.append(checkpoint.dumps(run, snapshot))
+    for content in saved[:-1]:
+        *_, resumed = engine.episodes(run, "cpu", checkpoint.loads(run, content))
+        assert [entry["returns"] for entry in resumed.episodes] == [entry["returns"] for entry in snapshot.episodes]
+
+
+def regenerate() -> None:
+    params = tiny.params()
+    for method in METHODS:
+        known = GOLDEN.get(method)
+        if known and known["version"] == version(method):
+            if not np.allclose(returns(stored_run(method)), known["returns"], rtol=1e-3):
+                sys.exit(f"{method} gives other numbers, but is still version {version(method)}: raise it first")
+            continue
+        reward = "learned" if method.startswith("psrl") else "oracle"
+        seeds = [0, 1] if METHODS[method].batched else [0]
+        run = config.resolve(params, task="pendulum", method=method, reward=reward, noise=0.01, seeds=seeds, episodes=3)
+        GOLDEN[method] = {"version": version(method), "returns": returns(run), "configuration": run.as_dict()}
+    PATH.write_text(json.dumps({method: GOLDEN[method] for method in METHODS}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    regenerate()
