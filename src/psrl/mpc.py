@@ -24,6 +24,8 @@ def choose_device(device: str) -> torch.device:
 class ModelPredictiveControl(ABC):
     """B trials of a planning method: environments, generators and data; a subclass brings the model."""
 
+    explores = True  # whether the first episode's actions are random, for want of a model
+
     def __init__(self, run: Run, device: str = "cpu"):
         self.run, self.settings, self.device = run, run.settings, choose_device(device)
         self.task = TASKS[run.task]
@@ -43,12 +45,13 @@ class ModelPredictiveControl(ABC):
 
     def episode(self, progress: Callable[[int], None] = lambda step: None) -> Episode:
         """One episode of every trial: learn from what is known, then plan, act and record, step by step."""
-        explore = self.data["x"].shape[1] == 0
+        first = self.data["x"].shape[1] == 0
+        explore = self.explores and first
         seconds = dict.fromkeys(("train", "plan", "env"), 0.0)
         clock = time.perf_counter()
-        metrics = {} if explore else self.learn()
+        metrics = {} if first else self.learn()
         seconds["train"] = time.perf_counter() - clock
-        state = self._reset(first=explore)
+        state = self._reset(first)
         mean = torch.zeros(len(state), self.settings.planner.horizon, self.task.action_dim, device=self.device)
         rows: list[tuple[Tensor, ...]] = []
         for t in range(self.run.steps):

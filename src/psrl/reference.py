@@ -4,10 +4,14 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from psrl import cem
 from psrl.config import Run
 from psrl.learner import Episode
-from psrl.tasks import TASKS
+from psrl.mpc import ModelPredictiveControl
+from psrl.tasks import TASKS, rollout
 
 
 class RandomPolicy:
@@ -39,3 +43,23 @@ class RandomPolicy:
     def load_state_dict(self, state: dict) -> None:
         for generator, saved in zip(self.generators, state["generators"], strict=True):
             generator.bit_generator.state = saved
+
+
+class OraclePlanner(ModelPredictiveControl):
+    """The task's planner on the true, noise-free dynamics and reward, from the first episode on; it learns nothing."""
+
+    explores = False
+
+    def learn(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def model(self, at_step: int) -> tuple[cem.Step, cem.Reward]:
+        if self.task.dynamics is None:
+            return rollout.true_model(self.envs.envs)
+        return self.task.dynamics, self.oracle
+
+    def plan(self, state: Tensor, mean: Tensor, at_step: int) -> Tensor:
+        """From the observation [B, S], except for the arms: what they show does not decide all of their future."""
+        if self.task.dynamics is None:
+            state = torch.from_numpy(np.stack([rollout.physics_state(env) for env in self.envs.envs]))
+        return super().plan(state, mean, at_step)
