@@ -14,7 +14,8 @@ from psrl.learner import make_learner, units
 from psrl.progress import Bar
 
 PACKAGES = ("torch", "mujoco", "numpy", "gymnasium", "stable-baselines3")
-ACCOUNTED = ("seconds_train", "seconds_plan", "seconds_env", "seconds_evaluate")  # what a learner says it spent on its actual work
+# What a learner says it spent on its actual work.
+ACCOUNTED = ("seconds_train", "seconds_plan", "seconds_env", "seconds_evaluate")
 
 
 def choose_device(name: str) -> str:

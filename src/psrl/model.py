@@ -43,7 +43,7 @@ class Perceptrons:
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
     def _hidden(self, rows: int) -> list[Tensor]:
-        """Where the hidden layers write, in turn to two pieces of memory kept from call to call: new pages cost time."""
+        """Where the hidden layers write, in turn to two pieces of memory that are kept: new pages cost time."""
         if not self.scratch or self.scratch[0].shape[1] != rows:
             widths, weight = [weight.shape[-1] for weight in self.weights[:-1]], self.weights[0]
             pieces = [weight.new_empty(len(weight) * rows * max(widths)) for _ in range(2)]

@@ -42,7 +42,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Member:
-    """One network of an ensemble (PETS, MBPO): all its hidden layers are equally wide, none is a narrow feature layer."""
+    """One network of an ensemble (PETS, MBPO): hidden layers all equally wide, none of them a narrow feature layer."""
 
     layers: int = setting("hidden layers", low=1)
     width: int = setting("units of each of them", low=1)
