@@ -100,10 +100,9 @@ def build(arm: Arm, add_hand: Callable, add_scene: Callable) -> mujoco.MjModel:
     )
 
     body, joints = spec.worldbody, 0
-    for link in chain(arm.forearm):
-        first = body is spec.worldbody
-        body = body.add_body(name=link.name, pos=arm.base if first else (link.offset, 0, 0))
-        if first:
+    for i, link in enumerate(chain(arm.forearm)):
+        body = body.add_body(name=link.name, pos=(link.offset, 0, 0) if i else arm.base)
+        if i == 0:
             for side in (-0.06, 0.06):
                 sphere(body, (side, 0.05, 0.2), 0.05, rgba=EYE_COLOUR)
                 sphere(body, (side, 0.09, 0.2), 0.03, rgba=PUPIL_COLOUR)
