@@ -2,8 +2,9 @@
 
 PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
 NOTEBOOKS = $(sort $(patsubst notebooks/%.py,%,$(wildcard notebooks/[0-9]*.py)))
+BIN := $(CURDIR)/.venv/bin
 
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PATH := $(BIN):$(PATH)
 export PYTHONPATH :=
 export OMP_NUM_THREADS := 1
 
@@ -21,28 +22,28 @@ setup: .venv/.ready ## create .venv with the pinned versions (3 min; others call
 
 repro: setup ## execute all notebooks on the committed results, train what is missing, report what differs (10 min)
 	@mkdir -p build && touch build/repro-started
-	@psrl sweep
-	@dvc repro train theory
-	@dvc repro --force --single-item $(NOTEBOOKS)
-	@psrl report --since build/repro-started
+	@$(BIN)/psrl sweep
+	@$(BIN)/dvc repro train theory
+	@$(BIN)/dvc repro --force --single-item $(NOTEBOOKS)
+	@$(BIN)/psrl report --since build/repro-started
 
 test: setup ## lint, tests, notebooks at small scale, smoke (15 min)
-	@python tools/check.py
+	@$(BIN)/python tools/check.py
 
 smoke: setup ## the whole pipeline at toy scale, from training to figures, in build/smoke (4 min)
-	@python tools/smoke.py
+	@$(BIN)/python tools/smoke.py
 
 lab: setup ## open JupyterLab at the first notebook
-	@jupyter lab notebooks/$(firstword $(NOTEBOOKS)).ipynb
+	@$(BIN)/jupyter lab notebooks/$(firstword $(NOTEBOOKS)).ipynb
 
 book: setup ## build the HTML book of all notebooks in build/book (1 min)
-	@sphinx-build -q -W --keep-going book build/book && echo "build/book/index.html"
+	@$(BIN)/sphinx-build -q -W --keep-going book build/book && echo "build/book/index.html"
 
 lint: setup ## ruff, without changing anything (1 s)
-	@ruff check . && ruff format --check .
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 lock: setup ## resolve pyproject.toml's ranges anew into requirements.lock and environment.yml (2 min)
-	@python tools/lock.py
+	@$(BIN)/python tools/lock.py
 
 clean: ## remove what can be made again, except .venv and checkpoints
 	@rm -rf build dvc_plots .pytest_cache .ruff_cache .hypothesis
