@@ -21,7 +21,8 @@ def main(runs: dict[str, Run], dry: bool, storage: Path | None, workers: int | N
     if dry:
         for name, run in stale.items():
             state = "stale" if results.Files.named(name).provenance.exists() else "missing"
-            print(f"{name}: {state}; {len(run.seeds)} seeds, {run.episodes} episodes, {len(units(run))} units of work")
+            seeds = ", ".join(map(str, run.seeds))
+            print(f"{name}: {state}; seeds {seeds}; episodes {run.episodes}; units of work {len(units(run))}")
         return 0
     if not stale:
         return 0
@@ -131,15 +132,13 @@ class Sweep:
         from psrl import pool
 
         line.update("starting Ray")
-        line.say(f"Ray is ready after {pool.start(workers):.0f} s: {len(todo)} units of work")
-        try:
+        with pool.session(workers) as seconds:
+            line.say(f"Ray is ready after {seconds:.0f} s; {len(todo)} units of work")
             for event in pool.run([(job.unit, job.snapshot) for job in todo], device, workers, self.storage):
                 if event:
                     self._take(event, line)
                 line.update(self.status(pool.room(device, workers)))
-        finally:
             line.clear()
-            pool.stop()
 
     def _take(self, event: Event, line: Line) -> None:
         job = self.jobs[event.unit.checkpoint_hash]
@@ -186,7 +185,6 @@ class Sweep:
         seconds = {id(job): job.snapshot.episodes[-1]["wall"] for job in jobs if job.done > 1}
         if seconds:
             usual = sum(seconds.values()) / len(seconds)
-            total = sum(job.left * seconds.get(id(job), usual) for job in jobs if not job.error)
-            longest = max(job.left * seconds.get(id(job), usual) for job in jobs)
-            text += f", about {duration(max(total / workers, longest))} left"
+            each = [job.left * seconds.get(id(job), usual) for job in jobs if not job.error]
+            text += f", about {duration(max(sum(each) / workers, *each))} left"
         return f"{text}; running {', '.join(running) or 'nothing'}"
