@@ -34,6 +34,7 @@ class Problem:
     prior_sd_A: float = 0.4
     prior_sd_B: float = 1.0
     noise_sd: float = 1.0
+    persistence: float = 0.0  # prior mean of A is this multiple of the identity; 1: differences are what is learned
     plan: int | None = None  # steps the learner looks ahead; None: to the end of the episode
 
     @property
@@ -47,9 +48,9 @@ class Problem:
         return np.eye(self.states), np.eye(self.controls)
 
     def split(self, weights):
-        """Weights [..., D, S] -> A [..., S, S] and B [..., S, U]."""
+        """Weights [..., D, S], deviations from the prior mean, -> A [..., S, S] and B [..., S, U]."""
         both = np.swapaxes(weights, -1, -2)
-        return both[..., : self.states], both[..., self.states :]
+        return both[..., : self.states] + self.persistence * np.eye(self.states), both[..., self.states :]
 
 
 class Episode(NamedTuple):
@@ -57,6 +58,12 @@ class Episode(NamedTuple):
 
     regret: np.ndarray
     pairs: np.ndarray
+
+
+def truths(problem, draws, seed):
+    """The true systems A [B, S, S] and B [B, S, U] that ``learn`` meets with the same arguments."""
+    prior = Posterior(draws, problem.prior_sd, problem.states, problem.noise_sd)
+    return problem.split(prior.sample(np.random.default_rng([seed, 0])))
 
 
 def learn(problem, rule, draws, seed) -> Iterator[Episode]:
@@ -69,10 +76,10 @@ def learn(problem, rule, draws, seed) -> Iterator[Episode]:
     """
     if rule not in RULES:
         raise ConfigError(f"rule {rule!r} is unknown; valid: {', '.join(RULES)}")
-    truths, noise, choice = (np.random.default_rng([seed, stream]) for stream in range(3))
+    noise, choice = (np.random.default_rng([seed, stream]) for stream in (1, 2))
     Q, R = problem.costs
     posterior = Posterior(draws, problem.prior_sd, problem.states, problem.noise_sd)
-    A, B = problem.split(posterior.sample(truths))
+    A, B = truths(problem, draws, seed)
     start = np.eye(problem.states)
     best = lqr.riccati(A, B, Q, R, problem.horizon, problem.noise_sd).cost.mean(start)
     for k in count():
@@ -88,7 +95,7 @@ def learn(problem, rule, draws, seed) -> Iterator[Episode]:
         yield Episode(regret, pairs)
         # the posterior moves between episodes only, as in Algorithm 1
         for i in range(problem.horizon):
-            posterior.update(pairs[:, i], states[i + 1])
+            posterior.update(pairs[:, i], states[i + 1] - problem.persistence * states[i])
 
 
 def regrets(episodes, number):
