@@ -27,9 +27,10 @@ def outs(params: dict) -> set[str]:
     """Every file the pipeline makes, with the keys of params.yaml filled in."""
     found = set()
     for stage in yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"].values():
-        keys = params[stage["foreach"].strip("${}")] if "foreach" in stage else [""]
+        each = stage.get("foreach", [""])
+        keys = params[each.strip("${}")] if isinstance(each, str) else each
         for out in stage.get("do", stage)["outs"]:
-            found |= {next(iter(out)).replace("${key}", key) for key in keys}
+            found |= {next(iter(out)).replace("${key}", key).replace("${item}", key) for key in keys}
     return found
 
 

@@ -65,7 +65,7 @@ def main() -> None:
     # One process for all experiments: at this size quicker than starting it, or Ray, for each. Their stages then find
     # the results current.
     finish(start("psrl", "sweep", "--workers", "1"))
-    finish(start("dvc", "repro", "train", "theory"))
+    finish(start("dvc", "repro", "train", "theory", "filmstrip"))
     shutil.copytree(COPY, AGAIN)
     second = start("psrl", "notebook", folder=AGAIN, output=subprocess.DEVNULL)
     notebooks = sorted(file.stem for file in COPY.glob("notebooks/[0-9]*.py"))
