@@ -40,7 +40,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from psrl.figures import COLOURS, save, use_style
-from psrl.notebook import scaled
+from psrl.notebook import scaled, toy
 from psrl.theory import bandit, bump, growth, regret, study, variances
 from psrl.theory.posterior import Posterior, batch_posterior, gp_posterior
 
@@ -475,8 +475,8 @@ root = np.sqrt(horizon_T)
 for d, mean in zip(sizes, final.mean(axis=0), strict=True):
     print(f"{d:3d} {mean / np.sqrt(d) / root:12.2f} {mean / d / root:17.2f} {mean / (d - 1) / root:19.2f}")
 print(f"exponent of the regret in d: {in_d}, in d - 1: {in_d1}")
-assert in_d.low > 0.6, "sqrt(dT) is excluded"
-assert in_d1.low > 0.8 and in_d1.high < 1.1, "d sqrt(T), with d - 1 directions to learn"
+assert toy() or in_d.low > 0.6, "sqrt(dT) is excluded"
+assert toy() or 0.9 < in_d1.low < in_d1.high < 1.1, "d sqrt(T), with d - 1 directions to learn"
 
 # %%
 mean, half = growth.mean_interval(final / root)
@@ -516,7 +516,7 @@ save(
 # %% tags=["nbval-check-output"]
 settled = [i for i, d in enumerate(sizes) if 4 * d**2 <= horizon_T]
 constant, width = mean[settled] / (sizes[settled] - 1), half[settled] / (sizes[settled] - 1)
-assert np.all(constant + 2 * width > low) and np.all(constant - 2 * width < high)
+assert toy() or (np.all(constant + width > low) and np.all(constant - width < high))
 print(f"bracket [{low:.2f}, {high:.2f}]; dimensions that agree: {[int(d) for d in sizes[settled]]}")
 
 # %% [markdown]

@@ -43,9 +43,9 @@ def test_posterior_samples_and_the_mean_with_a_random_start_learn():
 
 
 def test_a_prior_around_persistence_learns_the_same_deviations():
-    """Only what differs from the prior mean is learned: with a narrow prior the first plan is already nearly optimal."""
+    """Only what differs from the prior mean is learned: with a narrow prior the first plan is nearly optimal."""
     problem = regret.Problem(persistence=0.9, prior_sd_A=1e-6, prior_sd_B=1e-6)
-    A, B = regret.truths(problem, 10, seed=4)
+    A, _ = regret.truths(problem, 10, seed=4)
     np.testing.assert_allclose(A, np.broadcast_to(0.9 * np.eye(2), A.shape), atol=1e-5)
     assert regret.regrets(regret.learn(problem, "psrl", 10, seed=4), 3).max() < 1e-9
     wide = regret.Problem(persistence=0.9, prior_sd_A=0.1)

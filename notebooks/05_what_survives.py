@@ -1,0 +1,563 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What survives: every claim of the paper's theory on one page
+#
+# **Question.** After the checks of notebooks 01 to 04, which statements of Sections 2 to 4 and Appendices A to D can
+# be used as they stand, which need a condition, and which do not hold?
+#
+# **Answer in advance.** The main result survives: for linear-Gaussian models with bounded rewards the Bayesian regret
+# of PSRL is polynomial in $H$ and $d$ and grows like $\sqrt T$, at the rate $\tilde O(H^{3/2}d\sqrt T)$ of Theorem 1
+# and, for long runs, at $\tilde O(Hd\sqrt T)$. Its key idea, that *noise* makes the future value Lipschitz, is right
+# and best possible for Gaussian noise. What does not survive are steps that were stated more generally than they hold:
+# other noises, a radius for pairs fixed in advance, a smaller dimension for the reward term and for features.
+#
+# Every row of the table carries a check that runs here, in seconds; if a verdict stopped being true, this notebook
+# would not execute. The evidence column says where the full argument is.
+
+# %%
+from collections.abc import Callable
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import Markdown
+
+from psrl.figures import COLOURS, save, use_style
+from psrl.notebook import scaled, toy
+from psrl.theory import bounds, chain, decomposition, features, growth, lqr, noise, regret, study, variances
+from psrl.theory.posterior import Posterior
+
+use_style()
+
+# %% tags=["parameters"]
+draws = scaled(4000, 2000)  # draws of the truth where a check simulates
+
+
+# %%
+class Claim(NamedTuple):
+    """One row: what the paper says, what we found, and a function that returns True while that is so."""
+
+    claim: str
+    verdict: str
+    evidence: str
+    repaired: str
+    consequence: str
+    check: Callable[[], bool]
+
+
+def nb(number, section):
+    """A link to a section of another notebook."""
+    names = {1: "01_noise", 2: "02_decomposition", 3: "03_variances", 4: "04_regret", 5: "05_what_survives"}
+    return f"[{number:02d} §{section}]({names[number]}.ipynb)"
+
+
+def table(claims):
+    """The claims as Markdown; a claim whose check fails stops the notebook."""
+    for claim in claims:
+        assert claim.check(), claim.claim
+    head = "| claim | verdict | evidence | statement that holds | for the algorithm |\n|---|---|---|---|---|\n"
+    rows = (f"| {c.claim} | **{c.verdict}** | {c.evidence} | {c.repaired} | {c.consequence} |" for c in claims)
+    return Markdown(head + "\n".join(rows))
+
+
+generator = np.random.default_rng(50)
+BLOCKS = np.random.default_rng(51)
+
+# %% [markdown]
+# ## 1. Setting and decomposition (Sections 2 and 3.1)
+
+
+# %%
+def time_indexed():
+    K = lqr.riccati([[0.9]], [[1.0]], np.eye(1), np.eye(1), 5).K
+    return np.ptp(K) > 0.3 and K[-1] == 0
+
+
+def half_of_sampled_rewards_exceed_the_true_bound():
+    true, sampled = np.linalg.norm(generator.standard_normal((2, 10 * draws, 5)), axis=-1)
+    return abs(np.mean(sampled > true) - 0.5) < 4 * 0.5 / np.sqrt(10 * draws)
+
+
+def decomposition_is_exact():
+    A, B = 0.4 * generator.standard_normal((2, 100, 3, 3)), generator.standard_normal((2, 100, 3, 2))
+    sampled, true = (decomposition.Model(A[m], B[m], np.eye(3), np.eye(2)) for m in (0, 1))
+    K = lqr.riccati(*sampled, 6).K
+    moments = lqr.covariances(true.A, true.B, K, np.eye(3), 0.3)
+    total = sum(
+        decomposition.along(d, moments).sum(axis=0) for d in decomposition.one_step_differences(sampled, true, K)
+    )
+    gap = sampled.value(K, 0.3, np.eye(3)) - true.value(K, 0.3, np.eye(3))
+    return np.all(
+        np.abs(total - gap) < 1e-10 * np.abs(sampled.value(K, 0.3, np.eye(3)) + true.value(K, 0.3, np.eye(3)))
+    )
+
+
+def identity_holds_and_a_wrong_prior_breaks_it():
+    right = decomposition.posterior_identity(draws, 2, generator)
+    wrong = decomposition.posterior_identity(draws, 2, generator, prior_scale=2.0)
+    z = [decomposition.z_score((run.true - run.sampled).mean(axis=0)) for run in (right, wrong)]
+    return abs(z[0]) < 4 < abs(z[1])
+
+
+table(
+    [
+        Claim(
+            "§2.1: a policy $\\mu:\\mathcal S\\to\\mathcal A$ is optimal at every step",
+            "does not hold",
+            nb(2, 5),
+            "$\\mu=(\\mu_1,\\dots,\\mu_H)$; no proof changes",
+            "a plan must know how many steps are left, or accept a loss (last table)",
+            time_indexed,
+        ),
+        Claim(
+            "§2.1, 2.2: rewards bounded by $R_{\\max}$ *and* Gaussian, without loss of generality",
+            "does not hold for sampled models",
+            nb(2, 3) + ", " + nb(4, 4),
+            "reward known and bounded, or prior cut at the bound and sampled by rejection",
+            "keep sampled rewards within their known range",
+            half_of_sampled_rewards_exceed_the_true_bound,
+        ),
+        Claim(
+            "§3.1: $\\tilde\\Delta_k$ is a sum of one-step differences along the true trajectory",
+            "holds",
+            nb(2, 1),
+            "exactly, for any two models and any policy",
+            "one-step errors, weighted by future value, are the right thing to reduce",
+            decomposition_is_exact,
+        ),
+        Claim(
+            "§3.1: $V^{M^*}_{\\mu^*}-V^{M^k}_{\\mu^k}$ has mean zero",
+            "holds when the sample is from the exact posterior",
+            nb(2, 4),
+            "given $\\mathcal H_k$; a wrong prior or noise scale breaks it",
+            "scales of prior and noise are part of the guarantee, not tuning",
+            identity_holds_and_a_wrong_prior_breaks_it,
+        ),
+    ]
+)
+
+# %% [markdown]
+# ## 2. Noise and the future value (Lemmas 1 and 2, Appendix A)
+
+
+# %%
+def gaussian_constant():
+    shift = np.logspace(-6, 1, 50)
+    ratio = noise.gaussian_l1(shift) / (np.sqrt(2 / np.pi) * shift)
+    return np.all(ratio <= 1) and ratio[0] > 1 - 1e-9 and np.sqrt(2 / np.pi) < 1
+
+
+def constants_differ_at_equal_variance():
+    return noise.laplace().variation > 1.7 * noise.gauss().variation > 2 * noise.uniform().variation
+
+
+def combs_have_no_constant():
+    return all(noise.comb(w).variation > w / 2 * noise.comb(w).p_max / 0.8 for w in (8, 32, 128))
+
+
+def cube_constant_grows_with_dimension():
+    shift = np.full(64, 1e-6)
+    return abs(noise.cube_l1(shift) / (2 * noise.uniform().p_max * np.linalg.norm(shift)) - 8) < 0.01
+
+
+def uncorrelated_is_not_independent():
+    at45 = [
+        noise.rotated_square_correlation(f.kurtosis, np.pi / 4)
+        for f in (noise.gauss(), noise.uniform(), noise.laplace())
+    ]
+    return at45[0] == 0 and at45[1] < -0.4 and at45[2] > 0.4
+
+
+def lemma_two_is_tight():
+    # reward sign(s), s' = growth s + eps: share of C (H - i) R_max that is attained, H - i = 20
+    step, steps = 1e-6, 20
+    slopes = [2 * decomposition.sign_future(step / 2, g, steps) / step for g in (0.5, 1.0, 10.0)]
+    share = np.array(slopes) / (np.sqrt(2 / np.pi) * steps)
+    return np.all(share <= 1) and share[0] < 0.1 and share[-1] > 0.99
+
+
+table(
+    [
+        Claim(
+            "Lemma 1 and remark of App. A, Gaussian noise: $C=\\sqrt{2/\\pi}/\\sigma$, better than Pinsker",
+            "holds",
+            nb(1, 1),
+            "$\\|P_1-P_2\\|=2(2\\Phi(\\|\\delta\\|_2/2\\sigma)-1)$; best constant",
+            "all that the theorem uses; nothing for $\\sigma=0$ (Reacher, Pusher)",
+            gaussian_constant,
+        ),
+        Claim(
+            "Lemma 1: $C$ depends on the variance only, for any symmetric noise",
+            "does not hold",
+            nb(1, 2),
+            "$V(p)=\\int\\lvert p'\\rvert$ in one dimension, $=2p_{\\max}$ if unimodal",
+            "another noise model needs its own constant",
+            constants_differ_at_equal_variance,
+        ),
+        Claim(
+            "App. A, Case 2: not unimodal, $C=2(C_0+1)p_{\\max}$",
+            "does not hold",
+            nb(1, 3),
+            "$V(p)$ in place of it",
+            "none: models are Gaussian",
+            combs_have_no_constant,
+        ),
+        Claim(
+            "App. A, rotation: $d$ dimensions reduce to one",
+            "holds when Gaussian",
+            nb(1, 4),
+            "else $\\sqrt d\\,V(p)$, or $\\sqrt{I(p)}$ with finite Fisher information",
+            "none: models are Gaussian",
+            cube_constant_grows_with_dimension,
+        ),
+        Claim(
+            "App. A, footnote: uncorrelated after rotation, so independent",
+            "does not hold",
+            nb(1, 5),
+            "rotation invariance of the Gaussian does the work",
+            "none",
+            uncorrelated_is_not_independent,
+        ),
+        Claim(
+            "Lemma 2 and its remark: Lipschitz constant $CHR_{\\max}$, a result and not an assumption",
+            "holds when rewards of the sampled model are bounded",
+            nb(2, 2),
+            "$C(H-i)R_{\\max}$, tight in the limit; stable systems need only a constant",
+            "noise smooths the future; linear $H$ is the price of allowing unstable models",
+            lemma_two_is_tight,
+        ),
+    ]
+)
+
+# %% [markdown]
+# ## 3. Variances (Lemma 3, Appendices C and D)
+
+
+# %%
+def only_one_covariance_is_symmetric():
+    X, x = generator.standard_normal((6, 3)), generator.standard_normal((2, 3))
+    solved = np.linalg.solve(X @ X.T + 0.25 * np.eye(6), X @ x.T)
+    right = x @ x.T - (X @ x.T).T @ solved
+    printed = x @ x.T - np.diag((X @ x.T).T @ solved)[:, None]
+    exact = x @ np.linalg.inv(X.T @ X / 0.25 + np.eye(3)) @ x.T
+    return (
+        np.allclose(right, exact)
+        and not np.allclose(printed, printed.T)
+        and np.allclose(np.diag(printed), np.diag(exact))
+    )
+
+
+def fixed_pairs_are_covered_and_aligned_ones_are_not():
+    return variances.fixed_violation(1, 0.05) < 0.1 and variances.aligned_violation(33, 0.05, both=True) > 0.9
+
+
+def all_pairs_are_covered_by_the_uniform_radius():
+    posterior = Posterior(draws, np.ones(20), 4, 1.0)
+    ratio = variances.worst_ratio(posterior, posterior.sample(generator), posterior.sample(generator))
+    return ratio.max() < variances.uniform_radius(1.0, 4, 20, 0.05)
+
+
+def sums_of_variances():
+    X = np.ones((1, 1000, 1))
+    sums = variances.sequential_variances(X, [1.0], 10.0)
+    literal, corrected = variances.variance_sum_bounds(variances.information_gain(sums, 10.0), 1.0, 10.0)
+    return literal[0] < sums.sum() <= corrected[0]
+
+
+def largest_of_each_episode():
+    X = generator.standard_normal((20, 15, 8, 3))
+    v = variances.episode_variances(X, np.ones(3), 0.5)
+    gain = variances.information_gain(v.fresh.reshape(20, -1), 0.5)
+    stale = np.minimum(1, np.sqrt(v.stale) / 0.5).sum(axis=(1, 2))
+    return np.all(v.largest <= v.subset * (1 + 1e-9)) and np.all(stale <= variances.stale_sum_bound(120, 8, gain))
+
+
+def exponent(name, along, offset=0, per=None):
+    """Exponent of PSRL's final regret in a size, from a committed study."""
+    frame = study.read(name)
+    frame = frame[frame.rule == "psrl"]
+    last = frame[frame.episodes == frame.groupby(along).episodes.transform("max")]
+    x, blocks = study.blocks(last, along)
+    return growth.bootstrap_slope(x - offset, blocks / (per(x) if per else 1.0), BLOCKS)
+
+
+def reward_term_is_linear_in_d():
+    return toy() or exponent("bandit", "d").low > 0.6
+
+
+def constant_c1():
+    # C_1 100 times larger: the printed bound grows like its root, the repaired one like its logarithm
+    sizes = dict(steps=1e8, horizon=20, states=4, controls=1, noise_sd=0.1)
+    printed, repaired = (
+        b(largest=100.0, **sizes) / b(largest=1.0, **sizes) for b in (bounds.paper_bound, bounds.repaired_bound)
+    )
+    return printed > 7 and repaired < 1.2
+
+
+table(
+    [
+        Claim(
+            "§2.2: posterior covariance with $\\mathcal K(X,x)$ twice",
+            "does not hold",
+            nb(3, 7),
+            "$\\mathcal K(X,x')$; the variance, all that is used, is right",
+            "none: implementations use the right one",
+            only_one_covariance_is_symmetric,
+        ),
+        Claim(
+            "Lemma 3: radius $2\\sqrt{2d_s\\sigma_k^2(h)\\log(2d_s/\\delta)}$ at the pairs visited",
+            "holds when the pair is fixed in advance",
+            nb(3, 1) + ", " + nb(3, 2),
+            "Lemma 3′: $2\\sigma_k(h)(\\sqrt{d_s}+\\sqrt d+\\sqrt{2\\log(2/\\delta)})$, all pairs at once",
+            "none: no radius is computed; a UCB variant must use Lemma 3′",
+            fixed_pairs_are_covered_and_aligned_ones_are_not,
+        ),
+        Claim(
+            "Remark after Lemma 3: point-wise concentration, so no RKHS assumption",
+            "conclusion holds, reason does not",
+            nb(3, 3),
+            "uniform concentration, free of that assumption because the prior is Gaussian",
+            "none",
+            all_pairs_are_covered_by_the_uniform_radius,
+        ),
+        Claim(
+            "Proof of Theorem 1: subset of the largest variance per episode",
+            "holds",
+            nb(3, 5),
+            "Proposition on stale sums, which saves $\\sqrt H$",
+            "updating once per episode costs little",
+            largest_of_each_episode,
+        ),
+        Claim(
+            "App. C: $\\sum_i\\sigma_i^2\\le2C_2I_n$",
+            "holds when $\\sigma_f\\le1$",
+            nb(3, 4),
+            "$2\\sigma_f^2C_2I_n$, always",
+            "none",
+            sums_of_variances,
+        ),
+        Claim(
+            "App. C: $C_1$ bounded because episodes do not expand with $T$",
+            "holds when they do not expand with $H$ either",
+            nb(3, 4) + ", " + nb(4, 6),
+            "truncated sums: $C_1$ and $\\sigma_f$ inside a logarithm",
+            "unstable closed loops are where the printed constant explodes",
+            constant_c1,
+        ),
+        Claim(
+            "App. D: reward term $\\tilde O(\\sqrt{dHT})$",
+            "does not hold",
+            nb(3, 6),
+            "$\\tilde O(d\\sqrt{HT})$, and $d\\sqrt T$ is seen; below the transition term",
+            "wide reward features cost as much as wide transition features",
+            reward_term_is_linear_in_d,
+        ),
+    ]
+)
+
+# %% [markdown]
+# ## 4. The theorem, features, and the algorithm (Sections 3.4, 3.5, 4.1, 5.3, Appendix B)
+
+
+# %%
+def rate_in_T():
+    frame = study.read("bump")
+    x, blocks = study.blocks(frame, "steps", rule="psrl")
+    return toy() or growth.bootstrap_slope(x[-5:], blocks[:, -5:], BLOCKS).high < 0.6
+
+
+def rate_in_d_and_H():
+    return toy() or (exponent("bump-dimension", "d", offset=2).high < 1.1 and exponent("bump-horizon", "H").high < 1.5)
+
+
+def eigenvalue():
+    A, reached, missed = np.diag([1.2, 0.9]), np.eye(2)[:, :1], np.eye(2)[:, 1:]
+    growth_of = [lqr.largest_eigenvalues(A, B, np.eye(2), np.eye(1), 40)[[19, 39]] for B in (reached, missed)]
+    return growth_of[0][1] < 1.02 * growth_of[0][0] and growth_of[1][1] > 1000 * growth_of[1][0]
+
+
+def relearned_features_break_the_identity():
+    def bias(way):
+        true, sampled = features.amplitudes(way, draws, 5, generator)
+        return decomposition.z_score(sampled - true)
+
+    return abs(bias("average")) < 4 < bias("relearn")
+
+
+def size_of_the_bound():
+    sizes = dict(states=4, controls=1, noise_sd=0.01, largest=1.0)
+    return (
+        bounds.useful_from(bounds.paper_bound, 200, **sizes)
+        > 1e15
+        > 1e10
+        > bounds.useful_from(bounds.repaired_bound, 200, **sizes)
+    )
+
+
+def commitment():
+    prior = np.zeros(1), np.ones(1)
+    return chain.open_chance("psrl", 20, *prior)[0] == 0.5 and chain.open_chance("per-step", 20, *prior)[0] < 1e-6
+
+
+def planning_floor():
+    system, costs = (np.array([[1.0, 0.3], [0.0, 1.0]]), np.array([[0.0], [0.3]])), (np.eye(2), np.eye(1))
+    best = lqr.riccati(*system, *costs, 20, 1.0).cost.mean(np.eye(2))
+    K = regret.receding(system, costs, 20, 5)
+    return lqr.value(*system, K, *costs, 1.0).mean(np.eye(2)) > best + 10
+
+
+table(
+    [
+        Claim(
+            "Theorem 1: $\\tilde O(H^{3/2}d\\sqrt T)$, growth in $T$",
+            "holds",
+            nb(4, 2) + ", " + nb(4, 3),
+            "Theorem 1′: $\\tilde O(HR_{\\max}d\\sqrt T+H^2R_{\\max}d^{3/2})$, [04 §6](04_regret.ipynb)",
+            "PSRL explores enough; no bonus needed",
+            rate_in_T,
+        ),
+        Claim(
+            "Theorem 1, growth in $d$ and $H$",
+            "holds",
+            nb(4, 4),
+            "$d$ is needed, $H^{3/2}$ is not",
+            "dimension of the features is what to economise",
+            rate_in_d_and_H,
+        ),
+        Claim(
+            "Theorem 1 as a number",
+            "says nothing for the paper's tasks",
+            nb(4, 7),
+            "hundreds of times the regret; Cartpole: below $R_{\\max}T$ after $10^{14}$ steps (repaired $3\\cdot10^9$)",
+            "read it as scaling, not as a guarantee",
+            size_of_the_bound,
+        ),
+        Claim(
+            "Remark of §3.4 and App. B: $\\lambda_1$ of an LQR is exponential in $H$",
+            "holds when a growing mode cannot be controlled",
+            nb(4, 9),
+            "else it converges to the Riccati solution",
+            "earlier bounds are loose for fewer systems than claimed",
+            eigenvalue,
+        ),
+        Claim(
+            "§3.5: features, $\\tilde O(H^{3/2}d_\\phi\\sqrt T)$",
+            "holds when $\\phi,\\psi$ are fixed and the model is linear in them",
+            nb(3, 6),
+            "same, with Theorem 1′ in $d_\\phi$",
+            "width of the penultimate layer is the dimension that counts",
+            lambda: toy() or exponent("bandit", "d", offset=1).high < 1.1,
+        ),
+        Claim(
+            "§3.5: ... and still holds when $\\phi$ is re-learned",
+            "does not hold",
+            nb(5, 4) + " (check)",
+            "the sample is no longer from the posterior; small bias that data reduce",
+            "the method is a heuristic here; evidence-based scales (notebook 07) help to keep it honest",
+            relearned_features_break_the_identity,
+        ),
+        Claim(
+            "§4.1: modified bound $\\tilde O(H^{3/2}\\sqrt{d\\,d_\\phi T})$",
+            "does not hold",
+            nb(3, 6),
+            "$\\tilde O(H^{3/2}d_\\phi\\sqrt T)$ for $d_\\phi\\ge d$",
+            "no discount for leaving targets without features; keep $d_\\phi$ near $d$, as the authors do",
+            reward_term_is_linear_in_d,
+        ),
+        Claim(
+            "§5.3: one model per episode instead of re-sampling at every step",
+            "holds when rewards are many coordinated steps away",
+            nb(4, 5) + ", " + nb(4, 2),
+            "no measurable difference in LQR and bump",
+            "keep one sample per episode: it costs nothing and can be decisive",
+            commitment,
+        ),
+        Claim(
+            "§5.3: performance guaranteed from a Bayesian view",
+            "holds when models are solved exactly and the posterior is exact",
+            nb(4, 8),
+            "MPC adds a loss in every episode that data do not remove",
+            "choose $\\tau$ by this loss; stop plans at the end of the episode",
+            planning_floor,
+        ),
+    ]
+)
+
+# %% [markdown]
+# Not checked here, because they are statements about other work: that the bound is the first of its kind for PSRL in
+# continuous spaces, and that it equals the best known bound of optimistic methods (Section 1). The second compares
+# different settings: linear-Gaussian transitions here, linear MDPs there.
+#
+# ## 5. The exponents in one picture
+
+# %%
+growth_rows = [("reward term: bandit, in $d-1$", exponent("bandit", "d", offset=1), 0.5, 1.0)]
+growth_rows += [("bump, in $d-2$", exponent("bump-dimension", "d", offset=2), 1.0, 1.0)]
+growth_rows += [("LQR, in $d$ (per coordinate)", exponent("lqr-dimension", "d", per=lambda x: x / 2), 1.0, 1.0)]
+growth_rows += [
+    ("bump, in $H$", exponent("bump-horizon", "H"), 1.5, 1.0),
+    ("LQR, in $H$", exponent("lqr-horizon", "H"), 1.5, 1.0),
+]
+for label, name, where in (
+    ("bandit, in $T$", "bandit", {"d": 16}),
+    ("bump, in $T$", "bump", {}),
+    ("LQR, in $T$", "lqr", {}),
+):
+    x, blocks = study.blocks(study.read(name), "steps", rule="psrl", **where)
+    growth_rows.append((label, growth.bootstrap_slope(x[-5:], blocks[:, -5:], BLOCKS), 0.5, 0.5))
+
+fig, ax = plt.subplots(figsize=(7.5, 4))
+for y, (_, measured, printed, repaired) in enumerate(growth_rows):
+    ax.plot([measured.low, measured.high], [y, y], color=COLOURS["psrl"], lw=3)
+    ax.plot(measured.value, y, "o", color=COLOURS["psrl"], label="measured, 95% interval" if y == 0 else None)
+    ax.plot(printed, y - 0.22, "v", color="C1", label="paper" if y == 0 else None)
+    ax.plot(repaired, y + 0.22, "^", color="C2", label="repaired" if y == 0 else None)
+ax.set_yticks(range(len(growth_rows)), labels=[row[0] for row in growth_rows])
+ax.invert_yaxis()
+ax.set(xlabel="exponent of PSRL's Bayesian regret", xlim=(0, 1.65))
+ax.set_title("Measured exponents stay at or below the repaired ones")
+ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+save(
+    fig,
+    "05_exponents",
+    inputs=sorted(study.FOLDER.glob("*.csv")),
+    alt="Measured exponents of regret in T, d and H with intervals, beside the paper's and the repaired ones: all at "
+    "or below the repaired exponent; the bandit's exponent in d is one, above the one half of Appendix D.",
+)
+
+# %% tags=["nbval-check-output"]
+for label, measured, printed, repaired in growth_rows:
+    print(f"{label.replace('$', ''):30s} measured {measured}   paper {printed:g}   repaired {repaired:g}")
+    assert toy() or measured.low < repaired + 0.05, label
+assert toy() or growth_rows[0][1].low > growth_rows[0][2]
+
+# %% [markdown]
+# ## What we learned
+#
+# 1. **The rate survives.** Bounded rewards, Gaussian noise, linear models, exact posterior, exact planning: then
+# PSRL's    Bayesian regret is $\tilde O(H^{3/2}d\sqrt T)$ and even $\tilde O(Hd\sqrt T+H^2d^{3/2})$.
+# 2. **What the repairs cost.** A factor $\sqrt d$ where few outputs meet many features: the reward term and the
+# modified    bound of Section 4.1. A factor $\sigma_f^2$ in a constant. Nothing in the order of the theorem.
+# 3. **What the algorithm takes from the theory.** One sample per episode; honest prior and noise scales; few features;
+#    bounded rewards; plans that are long enough and know the end. It does not take a guarantee: features are
+#   re-learned,  plans are short and approximate, and the bound is vacuous at the paper's sample sizes.
+#
+# ## Where we differ from the paper and the authors' code
+#
+# The table is the difference. Where a statement is repaired, the repair is what the later notebooks mean when they say
+# "the theory". The authors' code implements none of the analysis, so no row contradicts it.
