@@ -197,7 +197,7 @@ table(
             "Lemma 1 and remark of App. A, Gaussian noise: $C=\\sqrt{2/\\pi}/\\sigma$, better than Pinsker",
             "holds",
             nb(1, 1),
-            "$\\|P_1-P_2\\|=2(2\\Phi(\\|\\delta\\|_2/2\\sigma)-1)$; best constant",
+            "$\\lVert P_1-P_2\\rVert=2(2\\Phi(\\lVert\\delta\\rVert_2/2\\sigma)-1)$; best constant",
             "all that the theorem uses; nothing for $\\sigma=0$ (Reacher, Pusher)",
             gaussian_constant,
         ),
@@ -425,7 +425,7 @@ table(
     [
         Claim(
             "Theorem 1: $\\tilde O(H^{3/2}d\\sqrt T)$, growth in $T$",
-            "holds",
+            "holds, with bounded rewards and the repaired steps",
             nb(4, 2) + ", " + nb(4, 3),
             "Theorem 1′: $\\tilde O(HR_{\\max}d\\sqrt T+H^2R_{\\max}d^{3/2})$, [04 §6](04_regret.ipynb)",
             "PSRL explores enough; no bonus needed",
@@ -466,7 +466,7 @@ table(
         Claim(
             "§3.5: ... and still holds when $\\phi$ is re-learned",
             "does not hold",
-            nb(5, 4) + " (check)",
+            "`psrl.theory.features`, checked in this cell",
             "the sample is no longer from the posterior; small bias that data reduce",
             "the method is a heuristic here; evidence-based scales (notebook 07) help to keep it honest",
             relearned_features_break_the_identity,
