@@ -1,0 +1,213 @@
+"""The empirical claims of the paper as data, and verdicts that are computed from published results.
+
+A claim is a list of comparisons; each has a measure, a direction that counts in our favour, and an interval. The rule
+that turns an interval into a verdict is :func:`judge`, and nobody types a verdict.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from psrl import convergence, statistics
+from psrl.figures import LABELS
+from psrl.paper import FIGURE_1, FIGURE_2, Setting
+from psrl.published import Study, Trials
+from psrl.statistics import SEED, Interval
+
+MARGIN = 0.1  # of normalised score: closer than this is "similar"
+
+Verdict = Literal["yes", "partly", "no", "not yet run"]
+Measure = Literal["return", "level", "episodes"]
+Relation = Literal["better", "similar", "not worse"]
+MEASURES = {
+    "return": "mean return over the episodes that both have",
+    "level": "return at convergence (last tenth of the episodes)",
+    "episodes": "episodes saved until convergence",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A method in a setting, possibly with a changed setting of its own (`psrl.published.describe`)."""
+
+    setting: Setting
+    method: str
+    variation: str = ""
+
+    def __str__(self) -> str:
+        return f"{LABELS[self.method]}{', ' if self.variation else ''}{self.variation}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether ``ours`` relates to ``theirs`` as claimed."""
+
+    ours: Curve
+    theirs: Curve
+    measure: Measure = "return"
+    relation: Relation = "better"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, in our words, and the comparisons that test it."""
+
+    where: str
+    text: str
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the published results say about a comparison; no difference where something is missing."""
+
+    comparison: Comparison
+    verdict: Verdict
+    difference: Interval | None = None  # positive: in favour of ours
+    unit: str = ""
+    improvement: Interval | None = None  # probability that a trial of ours beats one of theirs
+    missing: str = ""  # why there is no verdict
+
+
+def judge(difference: Interval, relation: Relation, margin: float = MARGIN) -> Verdict:
+    """``yes``: the interval lies where the claim says; ``partly``: only the estimate does; ``no``: not even that."""
+    floor, ceiling = {"better": (0.0, np.inf), "similar": (-margin, margin), "not worse": (-margin, np.inf)}[relation]
+    if not floor < difference.estimate <= ceiling:
+        return "no"
+    return "yes" if difference.low > floor and difference.high <= ceiling else "partly"
+
+
+def summarise(verdicts: Iterable[Verdict]) -> Verdict:
+    """Of a claim from those of its comparisons; what is not yet run does not count."""
+    run = [verdict for verdict in verdicts if verdict != "not yet run"]
+    if not run:
+        return "not yet run"
+    return run[0] if len(set(run)) == 1 else "partly"
+
+
+def examine(study: Study, comparison: Comparison) -> Finding:
+    """Compare two curves of published results."""
+    curves = (comparison.ours, comparison.theirs)
+    ours, theirs = (study.find(c.setting, c.method, c.variation) for c in curves)
+    scale = study.scale(comparison.ours.setting) if comparison.ours.setting == comparison.theirs.setting else None
+    if not (ours and theirs):
+        return Finding(comparison, "not yet run", missing=_missing(study, curves))
+    if not scale and (comparison.relation != "better" or comparison.measure == "episodes"):
+        return Finding(comparison, "not yet run", missing=study.unscaled(comparison.ours.setting) or "no common score")
+    common = min(ours.run.episodes, theirs.run.episodes)
+    groups = [_values(trials, comparison.measure, common, scale) for trials in (ours, theirs)]
+    unit = "episodes" if comparison.measure == "episodes" else "score" if scale else "return"
+    difference, improvement = (
+        statistics.bootstrap(statistic, groups, np.random.default_rng(SEED))
+        for statistic in (statistics.difference_of_means, statistics.probability_of_improvement)
+    )
+    return Finding(comparison, judge(difference, comparison.relation), difference, unit, improvement)
+
+
+def _missing(study: Study, curves: tuple[Curve, Curve]) -> str:
+    absent = [c for c in curves if not study.find(c.setting, c.method, c.variation)]
+    listed = all(study.is_planned(c.setting, c.method, c.variation) for c in absent)
+    names = " and ".join(f"{c} on {c.setting}" for c in absent)
+    return names if listed else f"{names}, not among the planned experiments"
+
+
+def _values(trials: Trials, measure: Measure, common: int, scale: convergence.Scale | None) -> np.ndarray:
+    """[B], larger is better."""
+    if measure == "episodes":
+        times = convergence.times(scale(trials.returns[:, :common]))
+        return -np.minimum(times, convergence.RULE.limit(common))
+    values = trials.returns[:, :common].mean(axis=-1) if measure == "return" else statistics.final_level(trials.returns)
+    return scale(values) if scale else values
+
+
+def against(settings: Iterable[Setting], others: Iterable[str], measure: Measure, relation: Relation, ours: str):
+    """The same comparison in several settings, with several methods."""
+    others = list(others)
+    return tuple(Comparison(Curve(s, ours), Curve(s, o), measure, relation) for s in settings for o in others)
+
+
+def claims(ours: str = "psrl") -> list[Claim]:
+    """Of Sections 5.2, 5.3 and 4.1, with ``ours`` in the part of MPC-PSRL."""
+    given, learned = [s for s in FIGURE_2 if s.given], [s for s in FIGURE_2 if not s.given]
+    noisy_given, noisy_learned = FIGURE_1[:2], FIGURE_1[2:]
+    easy = [Setting(task, 0.0, "oracle") for task in ("cartpole", "pendulum")]
+    reacher, pusher = ([s for s in given if s.task == task] for task in ("reacher", "pusher"))
+    ablated = [*noisy_given, *reacher]
+    stochastic = (
+        *against(noisy_given, ("pets", "mbpo"), "return", "better", ours),
+        *against(noisy_learned, ("mbpo",), "return", "better", ours),
+    )
+    baselines = (
+        *stochastic,
+        *against(given, ("pets", "mbpo"), "return", "better", ours),
+        *against(learned, ("mbpo",), "return", "better", ours),
+    )
+
+    def varied(variations: Iterable[str], relation: Relation) -> tuple[Comparison, ...]:
+        return tuple(
+            Comparison(Curve(s, ours), Curve(s, ours, v), "return", relation) for v in variations for s in ablated
+        )
+
+    def faster(settings: list[Setting]) -> tuple[Comparison, ...]:
+        return against(settings, ("pets", "mbpo"), "episodes", "better", ours)
+
+    def harder(setting: Setting) -> Comparison:
+        return Comparison(Curve(Setting(setting.task, 0.0, "oracle"), ours), Curve(setting, ours))
+
+    return [
+        Claim("5.2", "In the noisy Cartpole and Pendulum it outperforms the model-based baselines.", stochastic),
+        Claim(
+            "5.2",
+            "Without noise and with the reward given, Cartpole and Pendulum are easy for all model-based methods.",
+            against(easy, ("pets", "mbpo"), "return", "similar", ours),
+        ),
+        Claim("5.2", "Noise makes them harder, even with the reward given.", tuple(map(harder, noisy_given))),
+        Claim("5.2", "Pusher (r): it converges in fewer episodes than PETS and MBPO.", faster(pusher)),
+        Claim(
+            "5.2",
+            "Pusher (r): at convergence the three perform alike.",
+            against(pusher, ("pets", "mbpo"), "level", "similar", ours),
+        ),
+        Claim("5.2", "Reacher (r): it converges in fewer episodes than PETS and MBPO.", faster(reacher)),
+        Claim(
+            "5.2",
+            "Reacher (r): it also performs better at convergence.",
+            against(reacher, ("pets", "mbpo"), "level", "better", ours),
+        ),
+        Claim(
+            "5.2",
+            "With the same planner as PETS it learns from fewer samples.",
+            against([*noisy_given, *given], ("pets",), "return", "better", ours),
+        ),
+        Claim(
+            "5.2",
+            "Where the reward has to be learned it outperforms MBPO, SAC and DDPG.",
+            against(learned, ("mbpo", "sac", "ddpg"), "return", "better", ours),
+        ),
+        Claim(
+            "5.2",
+            "Where the reward has to be learned it matches SAC at convergence.",
+            against(learned, ("sac",), "level", "not worse", ours),
+        ),
+        Claim("5.3", "Over all tasks it outperforms PETS and MBPO.", baselines),
+        Claim(
+            "5.3",
+            "Model-based methods learn from fewer samples than model-free ones.",
+            tuple(
+                Comparison(Curve(s, method), Curve(s, "sac"), "return", "better")
+                for s in learned
+                for method in (ours, "mbpo")
+            ),
+        ),
+        Claim(
+            "5.3", "One sampled model per episode beats a new sample at every step.", varied(["sample step"], "better")
+        ),
+        Claim("5.3", "Sampling the posterior beats planning with its mean.", varied(["sample mean"], "better")),
+        Claim(
+            "4.1",
+            "A feature layer of the order of d suffices: wider ones are not better.",
+            varied(["penultimate x2", "penultimate x4"], "not worse"),
+        ),
+    ]
