@@ -106,27 +106,12 @@ def test_dying_and_raising_workers_leave_the_others_alone(tmp_path):
     assert again.returncode == 0 and again.stdout == "3 of 3 experiments are current\n"
 
 
-CLUSTER = """
-import sys
-from psrl.pool import light_imports
-with light_imports():
-    from ray.cluster_utils import Cluster
-    here = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
-    cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **here})
-    second = cluster.add_node(**here)
-    print(cluster.address, flush=True)
-    for line in sys.stdin:
-        cluster.remove_node(second, allow_graceful=False)
-    cluster.shutdown()
-"""
-
-
 @pytest.fixture
 def cluster():
-    """A Ray cluster of two nodes of one core each, on the loopback interface; a line written to it kills the second."""
-    environment = tiny.environment(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_USAGE_STATS_ENABLED="0")
+    """tools/two_nodes.py: a Ray cluster of two nodes on the loopback interface; a line sent to it kills the second."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    with subprocess.Popen([sys.executable, "-c", CLUSTER], env=environment, **pipes) as process:
+    command = [sys.executable, str(tiny.ROOT / "tools" / "two_nodes.py")]
+    with subprocess.Popen(command, env=tiny.environment(), **pipes) as process:
         try:
             yield process
         finally:
@@ -137,8 +122,8 @@ def cluster():
 def test_a_cluster_loses_a_node_and_no_result(tmp_path, cluster):
     long = {f"long-{seed}": LONG | {"seeds": [seed]} for seed in (0, 1)}
     folder = tiny.repository(tmp_path, long | {f"quick-{seed}": QUICK | {"seeds": [seed]} for seed in (0, 1)})
-    address = cluster.stdout.readline().strip()
-    assert address.startswith("127.0.0.1:")
+    variable, address = cluster.stdout.readline().strip().split("=")
+    assert variable == "RAY_ADDRESS" and address.startswith("127.0.0.1:")
     with running(folder, "long-*", RAY_ADDRESS=address) as process:
         wait_until(lambda: all(episodes_of(folder, name) >= 2 for name in long), process)
         print("lose a node", file=cluster.stdin, flush=True)
