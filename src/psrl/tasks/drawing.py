@@ -30,8 +30,8 @@ EDGE = np.stack([np.cos(np.linspace(0, 2 * np.pi, 25)), np.sin(np.linspace(0, 2 
 WINDOWS = {
     "cartpole": ((-2.6, 2.6), (-1.15, 1.15)),
     "pendulum": ((-1.15, 1.15), (-1.15, 1.15)),
-    "reacher": ((-1.1, 0.4), (-0.7, 0.55)),
-    "pusher": ((-1.1, 0.1), (-0.6, 0.6)),
+    "reacher": ((-1.1, 0.4), (-0.6, 0.55)),
+    "pusher": ((-1.2, 0.1), (-0.65, 0.7)),
 }
 
 
