@@ -48,6 +48,7 @@ def html(svg: bytes) -> dict:
     [
         ("a.csv", b"x,y\n1,0.123456789\n", b"x,y\n1,0.12345678\n"),
         ("a.csv", b"episode,return,seconds\n1,2.5,3.1\n", b"episode,return,seconds\n1,2.5,9.9\n"),
+        ("a.csv", b"metric,value\nloss,2.5\nseconds_plan,3.1\n", b"metric,value\nloss,2.5\nseconds_plan,9.9\n"),
         ("a.md", b"| psrl | 8.2 |", b"| psrl | 8.3 |"),
         ("a.json", b'{"x": 1.5e-07}', b'{"x": 1.6e-07}'),
         ("a.svg", drawing(), drawing(1e-4)),
@@ -66,6 +67,7 @@ def test_last_digits_are_within_tolerance(name, old, new):
     [
         ("a.csv", b"x\n0.123456\n", b"x\n0.1236\n", "0.123456 became 0.1236"),
         ("a.csv", b"x\n5\n", b"x\n6\n", "5 became 6"),
+        ("a.csv", b"metric,value\nloss,2.5\n", b"metric,value\nloss,9.9\n", "2.5 became 9.9"),
         ("a.csv", b"x\n5\n", b"x\n5\n5\n", "other words"),
         ("a.md", b"| psrl | 8.2 |", b"| psrl | 8.5 |", "8.2 became 8.5"),
         ("a.md", b"yes 1.0", b"no 1.0", "other words"),

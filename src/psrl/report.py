@@ -23,7 +23,7 @@ POINTS = 0.1  # of a coordinate in a drawing, 1/72 inch each
 LEVELS = 1.0  # of a pixel on average, out of 255
 TOLERANCE = f"numbers to {RELATIVE:g} or the last digit, drawings to {POINTS:g} pt, pixels to {LEVELS:g} of 255"
 
-TIMES = {"seconds"}  # columns that no two runs share
+TIMES = "seconds"  # how columns and metrics begin that no two runs share
 FOLDERS = ("notebooks", "figures", "results")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?(?![\w.]*[A-Za-z_])")
 EMBEDDED = re.compile(r"data:image/(svg\+xml|png);base64,([A-Za-z0-9+/=]+)")
@@ -114,7 +114,10 @@ def _shown(cell: dict):
 
 def _untimed(table: str) -> str:
     rows = list(csv.reader(io.StringIO(table)))
-    kept = [i for i, column in enumerate(rows[0]) if column not in TIMES] if rows else []
+    header = rows[0] if rows else []
+    kept = [i for i, column in enumerate(header) if not column.startswith(TIMES)]
+    timed = header.index("metric") if "metric" in header else None
+    rows = [row for row in rows if timed is None or not row[timed].startswith(TIMES)]
     return "\n".join(",".join(row[i] for i in kept if i < len(row)) for row in rows)
 
 
