@@ -422,13 +422,13 @@ ax.fill_between(steps, *np.quantile(small, [0.025, 0.975], axis=0), color="k", a
 ax.loglog(steps[9:], np.sqrt(steps[9:]), color="#767676", lw=1)
 ax.text(steps[-1], 0.85 * np.sqrt(steps[-1]), "slope 1/2", ha="right", va="top", fontsize=9, color="#555555")
 ax.set(xlabel="steps $T$ (linear-quadratic problem, $d=4$, $H=10$)", ylabel="$\\sum\\min(1,\\sigma_k(h_i)/\\sigma_f)$")
-ax.set_title("What stale posteriors cost: all bounds hold and have the right slope")
+ax.set_title("What stale posteriors cost: every bound holds and bends towards $\\sqrt{T}$")
 ax.legend(loc="upper left")
 save(
     fig,
     "03_episode_sums",
-    alt="Sums of posterior deviations against steps: realised sum, H times the largest of each episode, "
-    "the paper's chain and the proposition's bound, all above the realised sum and all with slope one half at the end.",
+    alt="Sums of posterior deviations against steps: the realised sum, H times the largest of each episode, the "
+    "paper's chain and the proposition's bound, all above the realised sum and all bending towards slope one half.",
 )
 
 # %% [markdown]
