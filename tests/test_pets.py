@@ -103,7 +103,7 @@ def test_it_balances_the_pole_longer_than_chance():
     params = tiny.params()
     params["tasks"]["cartpole"]["steps"] = 100
     small = {
-        "epochs": 60,
+        "epochs": {"dynamics": 60},
         "member": {"width": 32},
         "planner": {"population": 60, "elites": 6, "iterations": 3, "horizon": 12},
     }

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import gymnasium
 import numpy as np
 import stable_baselines3
 import torch
@@ -58,13 +59,16 @@ class OffPolicy(ABC):
         self.run, self.settings, self.device = run, run.settings, choose_device(device)
         self.task = TASKS[run.task]
         (self.seed,) = run.seeds
-        self.env, self.greedy_env = self.task.make(run.noise), self.task.make(run.noise)
+        self.env, self.greedy_env = self.make_env(), self.make_env()
         self.generator = torch.Generator(self.device).manual_seed(self.seed)
         self.steps = 0
         self.randomness = GlobalRandomness(self.seed, self.device)
         with self.randomness.lent():
             self.algorithm = self.build()
         self.algorithm.set_logger(Logger(None, []))
+
+    def make_env(self) -> gymnasium.Env:
+        return self.task.make(self.run.noise)
 
     @abstractmethod
     def build(self) -> OffPolicyAlgorithm:

@@ -23,7 +23,9 @@ class PETS(ModelPredictiveControl):
         self.sampler: Sampler | None = None
 
     def learn(self) -> dict[str, np.ndarray]:
-        metrics = self.ensemble.fit(self.data["x"], self.data["change"], self.settings.epochs, self.settings.batch)
+        metrics = self.ensemble.fit(
+            self.data["x"], self.data["change"], self.settings.epochs.dynamics, self.settings.batch
+        )
         return {f"{name}_dynamics": value for name, value in metrics.items()}
 
     def model(self, at_step: int) -> tuple[cem.Step, cem.Reward]:

@@ -118,7 +118,6 @@ class PETS:
     propagation: Literal["member", "step"] = setting(
         "a particle keeps its network along a rollout, or draws one each step"
     )
-    epochs: int = setting("passes over the data each episode", low=1)
     learning_rate: float = setting("Adam's step size", positive=True)
     batch: int = setting("rows per gradient step", low=1)
     planning_reward: Literal["authors", "honest"] = setting(
@@ -126,6 +125,7 @@ class PETS:
     )
     planner: Planner = setting("the cross-entropy method, as for MPC-PSRL")
     member: Member = setting("one network of the ensemble")
+    epochs: Epochs = setting("its training, as for MPC-PSRL; there is no reward network")
 
     def problem(self) -> str | None:
         rows = self.planner.population * self.particles
