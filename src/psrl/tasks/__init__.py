@@ -16,8 +16,6 @@ def register_all() -> None:
             id=f"psrl/{name}-v0",
             entry_point=f"psrl.tasks.{name.lower()}:{name}Env",
             max_episode_steps=steps,
-            # The passive checker would double the cost of a step; tests/test_tasks.py runs the full check_env.
-            disable_env_checker=True,
         )
 
 
