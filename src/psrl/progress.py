@@ -50,7 +50,8 @@ class Bar:
         self.bar = tqdm(
             total=unit.episodes * unit.steps,
             initial=min(done, unit.episodes) * unit.steps,
-            bar_format="{desc} |{bar}| {percentage:.0f}% {postfix} {remaining} left",
+            desc=self.label,
+            bar_format="{desc} |{bar}| {percentage:.0f}%{postfix}, {remaining} left",
             dynamic_ncols=True,
             disable=not self.line.live,
         )
@@ -76,7 +77,6 @@ class Bar:
         self.text = f"episode {len(done)}/{self.unit.episodes}"
         if done:
             self.text += f", return {sum(done[-1]['returns']) / len(done[-1]['returns']):.1f}"
-        self.bar.set_description_str(self.label, refresh=False)
         self.bar.set_postfix_str(self.text)
 
 
