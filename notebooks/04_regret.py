@@ -127,8 +127,9 @@ save(
 )
 
 # %% [markdown]
-# * **PSRL** is below $\sqrt T$. (With a finite horizon the gains change from step to step, $K_H=0$, so that even the
-#   optimal policy keeps identifying $A$ and $B$: regret can fall below the $\sqrt T$ of the stationary problem.)
+# * **PSRL** is below $\sqrt T$. With a finite horizon the gains change from step to step ($K_H=0$), so that even the
+#   optimal policy keeps identifying $A$ and $B$ (checked below), and regret can fall below the $\sqrt T$ of the
+#   stationary problem, where $u=Ks$ always leaves one direction of $(s,u)$ unseen.
 # * **The posterior mean never acts**: under a zero-mean prior the first plan is $u=0$, which teaches nothing about
 #   $B$, so the mean of $B$ stays 0. Its regret is exactly linear. One random episode repairs it completely *here*,
 #   because the process noise keeps exciting the system; Section 3 shows a problem where it does not.
@@ -143,6 +144,19 @@ for rule in ("per-step", "mean-random"):
     half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
     print(f"{rule:11s} minus PSRL: {difference.mean():5.1f} +- {half:.1f}")
     assert toy() or abs(difference.mean()) < 2 * half, "no difference that these draws could show"
+
+# %% tags=["nbval-check-output"]
+# what one episode of the optimal policy teaches: the second moments of h = (s, u), summed over its steps
+A, B = regret.truths(regret.Problem(), 200, seed=48)
+K = lqr.riccati(A, B, np.eye(2), np.eye(1), 5).K
+moments = lqr.covariances(A, B, K, np.eye(2), 1.0)[:-1]
+smallest = {}
+for name, gains in (("time-indexed gains", K), ("the first gain throughout", np.broadcast_to(K[0], K.shape))):
+    lift = np.concatenate([np.broadcast_to(np.eye(2), (*gains.shape[:2], 2, 2)), gains], axis=-2)
+    seen = (lift @ moments @ np.swapaxes(lift, -1, -2)).sum(axis=0)
+    smallest[name] = np.abs(np.linalg.eigvalsh(seen)[:, 0]).min()
+    print(f"{name:26s} every direction of (s, u) is seen, in all 200 systems: {smallest[name] > 1e-9}")
+assert smallest["time-indexed gains"] > 1e-9 > smallest["the first gain throughout"]
 
 # %% [markdown]
 # ## 3. Bounded rewards, where the theorem applies
@@ -192,9 +206,10 @@ save(
 
 # %% [markdown]
 # The posterior mean pushes along $\bar b/|\bar b|$ and sees only how far *that* push goes. An error of the direction
-# across it is never contradicted by data: learning stops short, and the regret is linear with and without a random
-# first episode. Posterior samples keep turning the direction, by just as much as is uncertain. This is the effect that
-# Section 4 of the paper relies on, and it needs no deep exploration. Per-step sampling is no worse here either.
+# across it is never contradicted by data: learning stops short, and the regret is (nearly) linear with and without a
+# random first episode. Posterior samples keep turning the direction, by just as much as is uncertain. This is the
+# effect that Section 4 of the paper relies on, and it needs no deep exploration. Per-step sampling is no worse here
+# either.
 #
 # ## 4. Growth in $d$ and $H$
 
