@@ -26,11 +26,15 @@ class CheckpointError(ValueError):
     """A checkpoint that must not be used, and why."""
 
 
-class Busy(RuntimeError):
+class Stop(RuntimeError):
+    """A reason to stop that is nobody's mistake, in a sentence; running the same command later goes on."""
+
+
+class Busy(Stop):
     """Another process works on the same unit."""
 
 
-class StorageError(RuntimeError):
+class StorageError(Stop):
     """A file could not be written; what was there before is whole."""
 
 

@@ -22,9 +22,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\npsrl: stopped; finished episodes are saved. Go on with: {again}", file=sys.stderr)
         return 130
     except RuntimeError as error:
-        from psrl.checkpoint import Busy, StorageError
+        from psrl.checkpoint import Stop
 
-        if not isinstance(error, Busy | StorageError):
+        if not isinstance(error, Stop):
             raise
         print(f"psrl: {error}", file=sys.stderr)
         return 1

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from psrl import checkpoint, engine
-from psrl.checkpoint import CheckpointError, Snapshot
+from psrl.checkpoint import CheckpointError, Snapshot, Stop
 from psrl.config import ConfigError, Run
 
 TRIES = 3  # of starting Ray, and of an episode whose worker dies each time
@@ -111,10 +111,11 @@ def _start_here(workers: int | None) -> None:
                 **QUIET,
             )
             return
-        except Exception:  # Ray's own class; the machine may have been busy for a moment
+        except Exception as error:  # Ray raises this very class; the machine may have been busy for a moment
             ray.shutdown()
             if not left:
-                raise
+                reason = f"Ray did not start here in {TRIES} tries ({error})"
+                raise Stop(f"{reason}; when the machine is less busy it may, --workers 1 does without it") from error
 
 
 def room(device: str, workers: int | None) -> int:

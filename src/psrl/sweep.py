@@ -186,5 +186,5 @@ class Sweep:
         if seconds:
             usual = sum(seconds.values()) / len(seconds)
             each = [job.left * seconds.get(id(job), usual) for job in jobs if not job.error]
-            text += f", about {duration(max(sum(each) / workers, *each))} left"
+            text += f", about {duration(max([sum(each) / workers, *each]))} left"
         return f"{text}; running {', '.join(running) or 'nothing'}"
