@@ -141,13 +141,14 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
     fig, panels = grid(settings, columns, f"The same curves against {unit}")
     for setting, ax in panels.items():
         methods = study.methods(setting, DRAWN_LAST_ON_TOP)
-        for method in methods:
-            trials = study.find(setting, method)
-            spread(ax, np.cumsum(clock(trials).mean(axis=0)), trials.returns, method)
-        if not methods:
+        hours = {method: np.cumsum(clock(study.find(setting, method)).mean(axis=0)) for method in methods}
+        for method, x in hours.items():
+            spread(ax, x, study.find(setting, method).returns, method)
+        if not hours:
             empty(ax)
             continue
         ax.set_xscale("log")
+        ax.set_xlim(left=0.7 * min(x[:2][-1] for x in hours.values()))  # the first, random episode costs nothing
         if setting.task in WIDE:
             _logarithmic(ax)
     label(panels, f"{unit} (log scale)", "return (Reacher: log scale)")

@@ -17,7 +17,7 @@ SEED = 0  # each interval of the analysis starts a generator with it: a new expe
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the ends of its interval; nan where a single trial allows none."""
+    """An estimate and the ends of its interval; nan where the trials are too few for one."""
 
     estimate: float
     low: float
@@ -116,12 +116,13 @@ def bootstrap(
 ) -> Interval:
     """``statistic(*groups, axis=-1)`` and its interval; each group is resampled along its last axis, on its own.
 
-    Leading axes are kept: estimate, low and high then are arrays. A group of one trial allows no interval.
+    Leading axes are kept: estimate, low and high then are arrays. Too few trials allow no interval: where even the most
+    extreme resample is likelier than the tail to leave out, as for a single group of fewer than five.
     """
     groups = [np.asarray(group, dtype=float) for group in groups]
     estimate = statistic(*groups, axis=-1)
     sizes = [group.shape[-1] for group in groups]
-    if min(sizes) < 2:
+    if min(sizes) < 2 or np.prod([size**-size for size in map(float, sizes)]) > tail(sizes, confidence):
         nothing = np.full(np.shape(estimate), np.nan)[()]
         return Interval(estimate, nothing, nothing)
     found = stats.bootstrap(
