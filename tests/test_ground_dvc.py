@@ -46,7 +46,7 @@ def copy(tmp_path_factory):
                 **{"episodes": 2, "seeds": [0]},
             }
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    for name in ("dvc.yaml", ".dvcignore", ".dvc/config"):
+    for name in ("dvc.yaml", ".dvcignore", ".dvc/config", "profiles/paper.yaml"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     for name in ("src", "notebooks"):

@@ -1,0 +1,252 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The paper's experiments: learning curves, and what they cost
+#
+# **Question.** What do Figures 1 and 2 of the paper look like when the experiments are run again, and how much
+# computing does each curve take?
+#
+# **How to read it.** Everything here is drawn from the tables in `results/`. What is published is what `params.yaml`
+# lists. What `profiles/paper.yaml` lists besides is the complete plan; panels and tables say "not yet run" where its
+# results are missing. Sentences about results are computed, not typed, so they are true of whatever is there.
+# Notebook 12 measures how fast the methods converge, notebook 13 goes through the paper's claims one by one.
+#
+# Runs in under half a minute. You need Section 5 of the paper.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import Markdown, display
+
+from psrl import claims, curves, paper, statistics
+from psrl.config import experiments
+from psrl.figures import COLOURS, LABELS, save, use_style
+from psrl.forest import Row, forest
+from psrl.notebook import toy
+from psrl.published import Study
+
+use_style()
+
+# %% tags=["parameters"]
+seed = statistics.SEED  # of every bootstrap interval
+
+# %% [markdown]
+# ## 1. What there is
+#
+# Episodes per trial of every published curve, five trials each unless another number stands beside it. A dot is an
+# experiment that nobody planned: PETS needs the reward function, and the paper shows the model-free methods without
+# noise only. (They never see the reward function, so their one curve belongs to both reward settings of a task.)
+
+
+# %% tags=["nbval-check-output"]
+def entry(setting, method):
+    trials = study.find(setting, method)
+    if not trials:
+        return "not yet run" if study.is_planned(setting, method) else "."
+    seeds = len(trials.returns)
+    return f"{trials.run.episodes}" + (f" ({seeds} seeds)" if seeds != curves.TRIALS else "")
+
+
+study = Study.load()
+columns = [*paper.METHODS, *paper.REFERENCES]
+print(f"published: {len(study.published)} experiments; planned besides: {len(study.planned)}")
+if toy():
+    print("These are toy results of `make smoke`: their numbers mean nothing.")
+lines = [["", *(LABELS[method] for method in columns)], ["---"] * (1 + len(columns))]
+lines += [[str(setting), *(entry(setting, method) for method in columns)] for setting in paper.SETTINGS]
+display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
+assert set(study.published) == set(experiments()), "published is what params.yaml lists, no more and no less"
+
+# %% [markdown]
+# ## 2. Figure 1: Cartpole and Pendulum with noise
+#
+# The paper adds Gaussian noise to the transitions and rewards of its two small tasks and compares the model-based
+# methods; (r) means that the planner is given the reward function. As in the paper a line is the mean over trials and
+# the shade one standard deviation among them. Returns are raw: no smoothing, no running maximum.
+#
+# The planners act as well as they can in every episode. MBPO, SAC and DDPG act with exploration noise, so what is drawn
+# for them is one greedy episode after each episode, as their public code evaluates them; that is one episode of data in
+# their favour. The dashed line is the planner that knows the true dynamics and reward.
+
+# %%
+fig = curves.figure(study, paper.FIGURE_1, columns=2)
+save(fig, "11_figure1", alt=curves.alternative(study, paper.FIGURE_1), inputs=study.files(*paper.FIGURE_1))
+
+# %% [markdown]
+# ## 3. Figure 2: without noise, and the two arms
+#
+# Cartpole and Pendulum with a learned reward; Reacher and Pusher with the reward given (r) and learned. Dotted: the
+# level of the model-free methods at convergence, the mean over the last tenth of their episodes, far to the right of
+# the panel. The Reacher's axis is logarithmic, because random actions, with which every method begins, cost it about a
+# hundred times what a good plan does.
+
+# %%
+fig = curves.figure(study, paper.FIGURE_2, columns=3)
+save(fig, "11_figure2", alt=curves.alternative(study, paper.FIGURE_2), inputs=study.files(*paper.FIGURE_2))
+
+# %% [markdown]
+# ## 4. What a step costs
+#
+# CPU time per environment step of one trial, training included, averaged over all episodes of a curve. Beside it the
+# paper's figures for an RTX 2080 Ti, which its appendix gives as hours per 150,000 steps; for Cartpole and Pendulum it
+# says "within an hour" for all methods, so there its number is an upper limit.
+#
+# The two are not measured over the same stretch. Training passes over all data so far, so a step becomes dearer as data
+# grows, and 150,000 steps are 1000 episodes of the arms, more than our model-based curves have.
+
+# %% tags=["nbval-check-output"]
+costs = {
+    (setting, method): trials.milliseconds_per_step
+    for setting in paper.SETTINGS
+    for method in study.listed(setting)
+    if (trials := study.find(setting, method))
+}
+print(f"{'':22s}{'method':20s}{'ms CPU here':>12s}{'ms GPU paper':>14s}{'episodes here':>15s}")
+for (setting, method), cost in costs.items():
+    theirs = paper.milliseconds_per_step(setting.task, method)
+    told = "-" if theirs is None else f"{'< ' if setting.task in ('cartpole', 'pendulum') else ''}{theirs:.0f}"
+    run = study.find(setting, method).run
+    print(f"{setting!s:22s}{LABELS[method]:20s}{cost:12.1f}{told:>14s}{run.episodes:>15d}")
+    assert cost > 0
+if not costs:
+    print("no curve is published yet")
+
+# %%
+fig, ax = plt.subplots(figsize=(9, 4.6))
+for y, setting in enumerate(paper.SETTINGS):
+    found = [method for method in paper.METHODS if (setting, method) in costs]
+    for method in found:
+        ax.plot(costs[setting, method], y, "o", color=COLOURS[method], ms=8, label=LABELS[method])
+        theirs = paper.milliseconds_per_step(setting.task, method)
+        if theirs:
+            ax.plot(theirs, y + 0.25, "D", mfc="none", color=COLOURS[method], ms=5)
+    if not found:
+        ax.text(0.02, y, "not yet run", transform=ax.get_yaxis_transform(), va="center", fontsize=9, color="#595959")
+ax.set_yticks(range(len(paper.SETTINGS)), map(str, paper.SETTINGS))
+ax.set(ylim=(len(paper.SETTINGS) - 0.4, -0.6), xscale="log", xlabel="milliseconds per environment step and trial")
+handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+handles["the paper's GPU"] = plt.Line2D([], [], marker="D", mfc="none", color="#595959", ls="")
+ax.legend(handles.values(), handles, loc="center left", bbox_to_anchor=(1.0, 0.5))
+if costs:
+    cheap, dear = min(costs, key=costs.get), max(costs, key=costs.get)
+    factor = costs[dear] / costs[cheap]
+    ax.set_title(f"The dearest step ({LABELS[dear[1]]}, {dear[0]}) costs {factor:.0f} times the cheapest")
+alt = (
+    "Milliseconds per environment step on a logarithmic axis, one row per setting: filled dots are CPU time here, "
+    "open diamonds the paper's GPU."
+)
+save(fig, "11_cost", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% [markdown]
+# ## 5. Return against time
+#
+# Episodes count experience. Where experience is cheap, time counts: here the same curves against CPU-hours per trial,
+# and against the wall clock of the process that ran them. The planners run five trials in lockstep in one process, the
+# others one trial per process, so for the planners the two differ by a factor of five and by how busy the machine was.
+
+# %%
+fig = curves.against_time(study, paper.SETTINGS, 5, lambda trials: trials.cpu_seconds / 3600, "CPU-hours per trial")
+alt = "Return against CPU-hours per trial, one small panel per setting; the lines are means over trials."
+save(fig, "11_cpu_hours", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %%
+fig = curves.against_time(study, paper.SETTINGS, 5, lambda trials: trials.seconds / 3600, "wall-clock hours")
+alt = "Return against wall-clock hours of a process, one small panel per setting; the lines are means over trials."
+save(fig, "11_wall_clock", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% [markdown]
+# ## 6. Ablations
+#
+# MPC-PSRL as published with one thing changed: when the posterior is sampled (once per episode as published, at every
+# step, or never: its mean is used), the width of the feature layer, the scales of prior and noise, the number of
+# particles per candidate, and on Cartpole the reward function that the planner is given (the authors' smooth one, or
+# the true one). A factor is relative to the published value. The measure is the mean return over the episodes that all
+# rows of a panel have, so that learning sooner counts as much as ending higher.
+
+
+# %%
+def rows(setting, variations):
+    """As published first, then one row per changed setting."""
+    found = {variation: study.find(setting, "psrl", variation) for variation in ["", *variations]}
+    common = min((trials.run.episodes for trials in found.values() if trials), default=0)
+    for variation, trials in found.items():
+        values = trials.returns[:, :common].mean(axis=1) if trials else None
+        interval = statistics.bootstrap(np.mean, [values], np.random.default_rng(seed)) if trials else None
+        colour = "#222222" if variation else COLOURS["psrl"]
+        yield Row(variation or "as published", interval, colour, values)
+
+
+ablations = study.ablations()
+fig, axes = plt.subplots(1, max(1, len(ablations)), figsize=(13, 4.6), squeeze=False)
+for ax, (setting, variations) in zip(axes[0], ablations.items(), strict=False):
+    published, *changed = rows(setting, variations)
+    forest(ax, [published, *changed], published.interval and published.interval.estimate)
+    ax.set(title=str(setting), xlabel="mean return over the episodes")
+run = sum(study.find(s, "psrl", v) is not None for s, variations in ablations.items() for v in variations)
+planned = sum(map(len, ablations.values()))
+fig.suptitle(f"MPC-PSRL with one thing changed: {run} of {planned} ablations run", x=0.02, ha="left", fontsize=12)
+alt = (
+    "One panel per task, one row per changed setting: mean return over all episodes with its 95 percent interval and "
+    f"the single trials; the dashed line is the published setting. {run} of {planned} ablations are run."
+)
+inputs = [trials.file for name, trials in study.published.items() if study.variations[name]]
+save(fig, "11_ablations", alt=alt, inputs=inputs)
+
+# %% [markdown]
+# ## What we learned
+#
+# Computed from what is published today.
+
+
+# %% tags=["nbval-check-output"]
+def effect(setting, variation):
+    """The changed setting against the published one."""
+    changed, usual = claims.Curve(setting, "psrl", variation), claims.Curve(setting, "psrl")
+    return claims.examine(study, claims.Comparison(changed, usual))
+
+
+for title, settings in (("Figure 1", paper.FIGURE_1), ("Figure 2", paper.FIGURE_2)):
+    print(f"{title}: {curves.message(study, settings)}.")
+for ours, theirs in (("psrl", "pets"), ("psrl", "mbpo")):
+    both = [s for s in paper.SETTINGS if (s, ours) in costs and (s, theirs) in costs]
+    for s in both:
+        ratio = costs[s, ours] / costs[s, theirs]
+        print(f"{s}: a step of {LABELS[ours]} costs {ratio:.2f} times one of {LABELS[theirs]}.")
+for setting, variations in ablations.items():
+    effects = {variation: found for variation in variations if (found := effect(setting, variation)).difference}
+    clear = [v for v, found in effects.items() if found.difference.above_zero or found.difference.below_zero]
+    for variation in clear:
+        found = effects[variation]
+        print(f"{setting}: {variation} changes the mean {found.unit} by {found.difference:+.2f}.")
+    if len(clear) < len(effects):
+        unclear = "; ".join(variation for variation in effects if variation not in clear)
+        print(f"{setting}: no difference that the trials can show from: {unclear}.")
+if not run:
+    print("No ablation is published yet.")
+
+# %% [markdown]
+# ## Where we differ from the paper and the authors' code
+#
+# | | paper | authors' code | here |
+# |---|---|---|---|
+# | what is drawn | mean and standard deviation of five trials | - | the same; other numbers of trials are told |
+# | seeds | not given | none is set | 0 to 4, environment noise included |
+# | stochastic tasks | $\mathcal N(0, 0.01)$ | standard deviation 0.01 | standard deviation 0.01 |
+# | MBPO, SAC, DDPG in the curves | not said | - | a greedy episode after each episode |
+# | axis | environment steps or episodes | episodes | episodes, and steps on the upper axis |
+# | MPC-PSRL, evidence | - | - | beside the published method in every setting |
+# | time | GPU hours per 150,000 steps | - | CPU time per step, measured by the process that ran it |

@@ -1,0 +1,432 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How many episodes until convergence?
+#
+# **Question.** The paper's appendix gives the average number of episodes each method needs to converge, and does not
+# say what converging means. With a definition that is written down: how many episodes does each method need, how sure
+# can five trials make us, and does the answer depend on the definition?
+#
+# The table of this notebook is `results/tables/convergence.csv`, `.md` and `.json` (`dvc metrics show`). What is not
+# yet run, or has no reference run to compare with, says so. Sentences about results are computed.
+#
+# Runs in about half a minute. You need Section 5 of the paper and its appendix "Experimental details".
+
+# %%
+import textwrap
+
+import numpy as np
+from IPython.display import Markdown, display
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from scipy import stats
+
+from psrl import convergence, curves, idle, paper, statistics, tables
+from psrl.config import read_params
+from psrl.convergence import RULE, Rule
+from psrl.figures import COLOURS, LABELS, save, use_style
+from psrl.forest import Row, forest
+from psrl.notebook import scaled, toy
+from psrl.published import Study
+
+use_style()
+study = Study.load()
+
+# %% tags=["parameters"]
+seed = statistics.SEED  # of every bootstrap interval
+simulations = scaled(1000, 300)  # of five trials with a known mean, to see what the intervals cover
+thresholds, windows = (0.8, 0.85, 0.9, 0.95), (1, 3, 5)  # the definitions that are tried besides ours
+
+# %% [markdown]
+# ## 1. The definition
+#
+# A return means little by itself, so it is first put on a scale on which 1 is the planner that knows the true dynamics
+# and reward ("oracle planner": same task, same noise, same cross-entropy method). The usual 0 is the policy of random
+# actions. That fails here. Three of the four tasks charge for actions by their square, and where actions are large,
+# random ones are ruinous. On the Reacher a random action costs $0.01\cdot 7\cdot 20^2/3$ on average, 1400 in an
+# episode; an arm that never moves loses 180. No return exceeds 0, so the idle arm would score at least
+# $1 - 180/1400 = 0.87$, whatever the oracle planner achieves, and a scale that begins there measures nothing. So 0 is
+# **the better of two policies that know nothing**: random actions, and no action.
+#
+# On this scale a run **converges in the first episode that opens a window of three episodes whose mean score is at
+# least 0.9**. One good episode is luck; three are not. The definition stands in one place, `psrl.convergence`.
+
+# %% tags=["nbval-check-output"]
+print(f"Convergence: {RULE}.\n")
+print(f"{'':22s}{'random':>10s}{'no action':>10s}{'oracle':>10s}   score of no action if random were 0")
+places = list(dict.fromkeys((setting.task, setting.noise) for setting in paper.SETTINGS))
+for task, noise in places:
+    setting = paper.Setting(task, noise, "learned")
+    random, oracle = (study.find(setting, method) for method in paper.REFERENCES)
+    name = f"{task.capitalize()}{', noisy' if noise else ''}"
+    if not (random and oracle):
+        print(f"{name:22s}{'not yet run':>30s}")
+        continue
+    ends = random.returns.mean(), idle.mean_return(task, noise, random.run.steps), oracle.returns.mean()
+    naive = f"{statistics.normalised_score(ends[1], ends[0], ends[2]):.2f}" if ends[2] > ends[0] else "none"
+    print(f"{name:22s}" + "".join(f"{end:10.1f}" for end in ends) + f"{naive:>20s}")
+    assert toy() or study.scale(setting), "the oracle planner is better than the policies that know nothing"
+
+steps = read_params()["tasks"]["reacher"]["steps"]
+random_actions, nothing = 0.01 * 7 * 20**2 / 3 * steps, idle.mean_return("reacher", 0.0, steps)
+print(f"\nReacher: random actions cost {random_actions:.0f} an episode, the idle arm loses {-nothing:.0f} in all,")
+print(f"so it would score at least {1 + nothing / random_actions:.2f} on a scale that begins at random actions")
+assert toy() or 1 + nothing / random_actions > 0.85
+
+# %% [markdown]
+# A planner is judged by the returns it collects. MBPO, SAC and DDPG act with exploration noise and are judged by one
+# greedy episode after each episode (notebook 11).
+#
+# ## 2. The table
+#
+# Mean over trials with a 95 % interval. **Runs that never converge are counted, not dropped**: of such a run we know
+# only that it would take longer than the last episode in which its convergence could have been seen. It enters with
+# that episode (a restricted mean, as in survival analysis), which makes the mean a lower bound, and the table says "at
+# least". Where no run converges it says "more than".
+
+# %% tags=["nbval-check-output"]
+table = tables.write(study)
+display(Markdown(tables.as_markdown(table)))
+
+# %% [markdown]
+# The same with what the mean hides: how many of the runs converge, the median by Kaplan and Meier (infinite where fewer
+# than half converge), and how the runs go on. "Held" is the share of later windows that are as good as the first good
+# one: convergence as defined here is an event, and a run may lose again what it had.
+
+# %% tags=["nbval-check-output"]
+scored = [line for line in table if line.summary]
+known = [line for line in scored if line.summary.limit]  # with episodes enough for a window
+print(f"{'':22s}{'':20s}{'episodes':>9s}{'converged':>11s}{'median':>20s}{'held':>7s}")
+for line in known:
+    name, share, median = LABELS[line.method], f"{line.summary.converged} of {line.seeds}", f"{line.summary.median:.0f}"
+    held = "-" if np.isnan(line.summary.held) else f"{line.summary.held:.2f}"
+    print(f"{line.setting!s:22s}{name:20s}{line.episodes:9d}{share:>11s}{median:>20s}{held:>7s}")
+    assert line.summary.converged + line.summary.censored == line.seeds
+    assert line.summary.mean.estimate <= line.summary.limit
+if not known:
+    print("nothing to show yet: no published curve has its reference runs and episodes enough")
+
+# %% [markdown]
+# ## 3. Who converges when
+#
+# The share of runs that have converged by each episode. A line that ends below 1 is an experiment in which some runs
+# did not converge; the vertical marks are the paper's averages.
+
+
+# %%
+def grid(title, lines):
+    """A small panel per setting; those that none of the lines belongs to say why."""
+    fig, panels = curves.grid(paper.SETTINGS, 5, title)
+    for setting, ax in panels.items():
+        if not any(line.setting == setting for line in lines):
+            why = (study.unscaled(setting) or "too few episodes") if study.methods(setting) else "not yet run"
+            curves.empty(ax, textwrap.fill(why, 24))
+    return fig, panels
+
+
+def finish(fig, panels, lines, x, y, more=()):
+    curves.label(panels, x, y)
+    curves.legend(fig, study, [line.setting for line in lines], more)
+
+
+censored, runs = sum(line.summary.censored for line in known), sum(line.seeds for line in known)
+fig, panels = grid(f"{runs - censored} of {runs} runs converge while they last", known)
+for line in known:
+    ax, limit = panels[line.setting], line.summary.limit
+    episodes = np.arange(limit + 1)
+    share = 1 - convergence.waiting(line.summary.times, episodes)
+    ax.step(episodes, share, where="post", color=COLOURS[line.method])
+    number = paper.CONVERGENCE.get((line.setting, line.method))
+    if number:
+        ax.axvline(number, ymax=0.12, color=COLOURS[line.method], lw=2.5)
+    if limit > 300:
+        ax.set_xscale("symlog", linthresh=10)
+    ax.set_ylim(-0.04, 1.04)
+finish(fig, panels, known, "episode", "share of runs converged")
+alt = (
+    "Share of runs that have converged against the episode, one panel per setting, one rising staircase per method; "
+    f"{censored} of {runs} runs do not converge."
+)
+save(fig, "12_converged", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% [markdown]
+# ## 4. Does it depend on the definition?
+#
+# The restricted mean for other thresholds and windows. What matters for the paper's claim is the order of the methods,
+# so below the picture we count in how many of the definitions MPC-PSRL needs fewer episodes than each baseline, both
+# restricted to the episodes that both have.
+
+
+# %%
+def mean_episodes(scores, rule):
+    return convergence.restricted_mean(convergence.times(scores, rule), rule.limit(scores.shape[1]))
+
+
+rules = [Rule(threshold, window) for window in windows for threshold in thresholds]
+fig, panels = grid("Episodes to convergence under other definitions", known)
+for line in known:
+    scores = study.scores(line.setting, line.method)
+    for window, style in zip(windows, (":", "-", "--"), strict=True):
+        values = [mean_episodes(scores, Rule(threshold, window)) for threshold in thresholds]
+        panels[line.setting].plot(thresholds, values, style, color=COLOURS[line.method])
+styles = [
+    Line2D([], [], color="#595959", ls=style, label=f"window {window}")
+    for window, style in zip(windows, (":", "-", "--"), strict=True)
+]
+finish(fig, panels, known, "threshold (normalised score)", "episodes to convergence (restricted mean)", styles)
+alt = (
+    "Restricted mean of the episodes to convergence against the threshold, one panel per setting, one colour per "
+    "method, one line style per window; higher thresholds take longer."
+)
+save(fig, "12_sensitivity", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% tags=["nbval-check-output"]
+pairs = [
+    (line.setting, line.method)
+    for line in known
+    if line.method in ("pets", "mbpo") and study.scores(line.setting, "psrl") is not None
+]
+for setting, other in pairs:
+    ours, theirs = (study.scores(setting, method) for method in ("psrl", other))
+    common = min(ours.shape[1], theirs.shape[1])
+    faster = sum(mean_episodes(ours[:, :common], rule) < mean_episodes(theirs[:, :common], rule) for rule in rules)
+    print(f"{setting}: MPC-PSRL is faster than {LABELS[other]} under {faster} of {len(rules)} definitions")
+if not pairs:
+    print("no setting has MPC-PSRL, a model-based baseline and both reference runs yet")
+for line in known:  # whatever the results are: to ask for more can only take longer
+    scores = study.scores(line.setting, line.method)
+    assert all(np.diff([mean_episodes(scores, Rule(threshold, 3)) for threshold in thresholds]) >= 0)
+
+# %% [markdown]
+# ## 5. What an interval from five trials is worth
+#
+# The bootstrap resamples the trials. With five of them it sees too little spread: the resampled mean has $(n-1)/n$ of
+# the variance it should have, and takes that for certain. A plain "95 %" percentile interval of five trials covers the
+# true mean in about 83 % of all cases. All intervals here go further into the tails, to the
+#
+# $$
+# \Phi\Big(-\sqrt{\tfrac{n}{n-1}}\;t_{n-1,\,0.975}\Big)
+# $$
+#
+# quantile of the resamples (Hesterberg, 2014), which for a normal mean is Student's interval. With fewer than five
+# trials the resamples have no such tail, and no interval is given. Below: how often each kind covers the truth,
+# simulated for five trials.
+
+
+# %%
+def coverage(draw, truth, statistic=np.mean, groups=1):
+    """Of our intervals and of plain percentile intervals."""
+    generator = np.random.default_rng(seed)
+    data = [draw(generator, (simulations, 5)) for _ in range(groups)]
+    ours = statistics.bootstrap(statistic, data, generator, resamples=1999)
+    options = {"vectorized": True, "axis": -1, "method": "percentile", "n_resamples": 1999, "rng": generator}
+    plain = stats.bootstrap(data, statistic, **options).confidence_interval
+    return [np.mean((found.low <= truth) & (truth <= found.high)) for found in (ours, plain)]
+
+
+normal = np.random.Generator.standard_normal
+cases = {
+    "mean, normal": coverage(normal, 0.0),
+    "interquartile mean, normal": coverage(normal, 0.0, statistics.iqm),
+    "mean, exponential": coverage(lambda g, size: g.exponential(size=size), 1.0),
+    "difference of two means": coverage(normal, 0.0, statistics.difference_of_means, groups=2),
+}
+error = np.sqrt(0.95 * 0.05 / simulations)
+for name, (ours, plain) in cases.items():
+    print(f"{name:28s} ours {ours:.2f}, plain {plain:.2f}")
+    assert ours > plain, "going further into the tails can only cover more"
+assert cases["mean, normal"][0] > 0.92 - 3 * error and cases["mean, normal"][1] < 0.86 + 3 * error
+assert cases["difference of two means"][0] > 0.93 - 3 * error
+
+# %% [markdown]
+# Skewed results (the exponential row) remain hard with five trials: an interval there says less than it promises. And
+# where all five runs of one method beat all five of another, resampling cannot see that a sixth might not: the
+# probability of improvement below then has the interval [1, 1], which is to be read as "25 of 25 pairs", no more.
+#
+# ## 6. How good at the end
+#
+# Normalised score at the end of each curve, as interquartile mean (of five trials, the middle three) with its interval;
+# small dots are trials. In a setting the model-based methods are compared after the same number of episodes, the
+# shortest of their curves; the model-free ones at the end of theirs. The number of episodes stands with the name.
+
+
+# %%
+def budget(setting):
+    """Episodes that all published model-based curves of a setting have."""
+    return min((study.find(setting, m).run.episodes for m in study.methods(setting, paper.MODEL_BASED)), default=0)
+
+
+def final_scores(setting, method):
+    """[B]; at the common budget for model-based methods."""
+    scores = study.scores(setting, method)
+    return statistics.final_level(scores if method in paper.MODEL_FREE else scores[:, : budget(setting)])
+
+
+def iqm_row(line):
+    values = final_scores(line.setting, line.method)
+    shown = line.episodes if line.method in paper.MODEL_FREE else budget(line.setting)
+    interval = statistics.bootstrap(statistics.iqm, [values], np.random.default_rng(seed))
+    return Row(f"{LABELS[line.method]} ({shown})", interval, COLOURS[line.method], values)
+
+
+fig, panels = grid("Score at the end of the curves: interquartile mean over trials", scored)
+for setting, ax in panels.items():
+    rows = [iqm_row(line) for line in scored if line.setting == setting]
+    if rows:
+        forest(ax, rows, reference=1.0)
+curves.label(panels, "normalised score at the end", "")
+alt = (
+    "Interquartile mean of the final normalised score with its 95 percent interval, one panel per setting, one row per "
+    "method; the dashed line at 1 is the oracle planner."
+)
+save(fig, "12_scores", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% [markdown]
+# Over all settings: the interquartile mean of the pooled runs with an interval from a bootstrap that resamples every
+# setting on its own (stratified). Only settings in which all the methods of a line are published enter, so that all are
+# averaged over the same tasks.
+
+
+# %% tags=["nbval-check-output"]
+def shared(methods):
+    """Settings in which all of them have scores."""
+    return [s for s in paper.SETTINGS if all(study.scores(s, method) is not None for method in methods)]
+
+
+for methods in (("psrl", "psrl-eb", "mbpo"), ("psrl", "psrl-eb", "pets", "mbpo")):
+    settings = shared(methods)
+    title = ", ".join(methods)
+    print(f"{title}: {len(settings)} settings have them all" + (":" if settings else "; not yet run"))
+    for method in methods if settings else ():
+        groups = [final_scores(setting, method) for setting in settings]
+        pooled = statistics.bootstrap(statistics.pooled(statistics.iqm), groups, np.random.default_rng(seed))
+        print(f"  {LABELS[method]:20s}{pooled:.2f}")
+
+# %% [markdown]
+# ## 7. Probability of improvement
+#
+# How likely is a run of MPC-PSRL to beat a run of the other method? Ties count half. Runs are compared by their mean
+# score over the episodes that both have: the area under the learning curve.
+
+
+# %% tags=["nbval-check-output"]
+def areas(setting, *methods):
+    """[B] each: mean score over the common episodes."""
+    scores = [study.scores(setting, method) for method in methods]
+    common = min(each.shape[1] for each in scores)
+    return [each[:, :common].mean(axis=1) for each in scores]
+
+
+def improvements(ours, other):
+    """Setting -> probability of improvement, and their mean where there are several."""
+    settings = [setting for setting in shared((ours, other)) if other in study.listed(setting)]
+    groups = [areas(setting, ours, other) for setting in settings]
+    one = statistics.probability_of_improvement
+    each = [statistics.bootstrap(one, pair, np.random.default_rng(seed)) for pair in groups]
+    found = dict(zip(settings, each, strict=True))
+    if len(settings) > 1:
+        flat = [group for pair in groups for group in pair]
+        found["mean"] = statistics.bootstrap(statistics.mean_over_pairs(one), flat, np.random.default_rng(seed))
+    return found
+
+
+others = ("pets", "mbpo", *paper.MODEL_FREE)
+for ours in ("psrl", "psrl-eb"):
+    found = {other: improvements(ours, other) for other in others}
+    lines = [[f"{LABELS[ours]} over", *(LABELS[other] for other in others)], ["---"] * (1 + len(others))]
+    for place in [*paper.SETTINGS, "mean"]:
+        if any(place in each for each in found.values()):
+            lines.append([str(place), *(f"{found[o][place]:.2f}" if place in found[o] else "-" for o in others)])
+    if len(lines) > 2:
+        display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
+if not scored:
+    print("nothing to compare yet")
+
+# %% [markdown]
+# ## 8. Performance profiles
+#
+# A mean can hide one run that fails. A profile shows all: the share of runs whose final score reaches a level, for
+# every level, with its pointwise interval. A line to the right of another is better at every quantile.
+
+# %%
+levels = np.linspace(-0.2, 1.2, 71)
+fig, panels = grid("Performance profiles: how many runs end how high", scored)
+for line in scored:
+    ax, values = panels[line.setting], final_scores(line.setting, line.method)
+    reached = statistics.reached(values, levels)
+    band = statistics.bootstrap(np.mean, [reached], np.random.default_rng(seed), resamples=999)
+    ax.plot(levels, band.estimate, color=COLOURS[line.method])
+    ax.fill_between(levels, band.low, band.high, color=COLOURS[line.method], alpha=0.12, lw=0)
+    ax.set_ylim(-0.04, 1.04)
+    assert np.all(np.diff(band.estimate) <= 0), "a profile falls"
+finish(fig, panels, scored, "normalised score at the end", "share of runs that reach it")
+alt = (
+    "Share of runs whose final score reaches a level against the level, one panel per setting, one falling line per "
+    "method with its interval."
+)
+save(fig, "12_profiles", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% [markdown]
+# ## 9. Regret
+#
+# What was lost on the way, against the oracle planner: the sum over episodes of 1 minus the normalised score, so its
+# unit is an episode at score 0. Here the returns count that were actually collected, exploration included. On the
+# Reacher the first, random episode alone costs several such episodes, for every method alike.
+
+# %%
+fig, panels = grid("Regret against the oracle planner: a flat line has nothing left to learn", scored)
+for line in scored:
+    ax, trials = panels[line.setting], study.find(line.setting, line.method)
+    regret = statistics.normalised_regret(study.scale(line.setting)(trials.collected))
+    regret = regret[:, : budget(line.setting) or None]
+    band = statistics.bootstrap(np.mean, [regret.T], np.random.default_rng(seed), resamples=999)
+    episodes = np.arange(1, regret.shape[1] + 1)
+    ax.plot(episodes, band.estimate, color=COLOURS[line.method])
+    ax.fill_between(episodes, band.low, band.high, color=COLOURS[line.method], alpha=0.15, lw=0)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+finish(fig, panels, scored, "episode", "cumulative regret (episodes at score 0)")
+alt = (
+    "Cumulative normalised regret against the episode, one panel per setting, one line per method with its interval; "
+    "lines flatten when a method plays like the oracle planner."
+)
+save(fig, "12_regret", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% [markdown]
+# ## What we learned
+#
+# Computed from what is published today.
+
+# %% tags=["nbval-check-output"]
+numbers = [line for line in known if (line.setting, line.method) in paper.CONVERGENCE]
+for line in numbers:
+    number, found = paper.CONVERGENCE[line.setting, line.method], line.summary
+    inside = found.mean.low <= number <= found.mean.high and not found.censored
+    told = "our interval holds it" if inside else "our interval does not hold it" if not found.censored else "censored"
+    print(f"{line.setting}, {LABELS[line.method]}: paper {number:.1f}, here {found}; {told}.")
+print(f"{len(numbers)} of the paper's {len(paper.CONVERGENCE)} numbers have ours beside them.")
+assert len(known) == sum(line.status == "published" and line.summary.limit > 0 for line in table)
+
+# %% [markdown]
+# ## Where we differ from the paper and the authors' code
+#
+# | | paper | authors' code | here |
+# |---|---|---|---|
+# | convergence | not defined | not computed | Section 1, one place in the code |
+# | runs that never converge | not mentioned | - | censored and counted |
+# | uncertainty of the numbers | none | - | 95 % intervals that five trials can bear |
+# | aggregate over tasks | none | - | stratified: interquartile mean, probability of improvement |
+# | regret | proved, not measured in the experiments | - | against the oracle planner |
