@@ -47,9 +47,10 @@ seed = statistics.SEED  # of every bootstrap interval
 # %% [markdown]
 # ## 1. What there is
 #
-# Episodes per trial of every published curve, five trials each unless another number stands beside it. A dot is an
-# experiment that nobody planned: PETS needs the reward function, and the paper shows the model-free methods without
-# noise only. (They never see the reward function, so their one curve belongs to both reward settings of a task.)
+# Episodes per trial of every published curve ("20 of 40" where the plan asks for more), five trials each unless another
+# number stands beside it. A dot is an experiment that nobody planned: PETS needs the reward function, and the paper
+# shows the model-free methods without noise only. (They never see the reward function, so their one curve belongs to
+# both reward settings of a task.)
 
 
 # %% tags=["nbval-check-output"]
@@ -57,8 +58,9 @@ def entry(setting, method):
     trials = study.find(setting, method)
     if not trials:
         return "not yet run" if study.is_planned(setting, method) else "."
-    seeds = len(trials.returns)
-    return f"{trials.run.episodes}" + (f" ({seeds} seeds)" if seeds != curves.TRIALS else "")
+    seeds, goal = len(trials.returns), study.goal[trials.name]
+    told = f"{trials.run.episodes}" + (f" of {goal}" if goal > trials.run.episodes else "")
+    return told + (f" ({seeds} seeds)" if seeds != curves.TRIALS else "")
 
 
 study = Study.load()
@@ -91,8 +93,8 @@ save(fig, "11_figure1", alt=curves.alternative(study, paper.FIGURE_1), inputs=st
 #
 # Cartpole and Pendulum with a learned reward; Reacher and Pusher with the reward given (r) and learned. Dotted: the
 # level of the model-free methods at convergence, the mean over the last tenth of their episodes, far to the right of
-# the panel. The Reacher's axis is logarithmic, because random actions, with which every method begins, cost it about a
-# hundred times what a good plan does.
+# the panel. The Reacher's axis is logarithmic: random actions, with which every method begins, cost it many times what
+# an arm at rest would lose (notebook 12), and a linear axis would show little else.
 
 # %%
 fig = curves.figure(study, paper.FIGURE_2, columns=3)
@@ -155,8 +157,9 @@ save(fig, "11_cost", alt=alt, inputs=study.files(*paper.SETTINGS))
 # ## 5. Return against time
 #
 # Episodes count experience. Where experience is cheap, time counts: here the same curves against CPU-hours per trial,
-# and against the wall clock of the process that ran them. The planners run five trials in lockstep in one process, the
-# others one trial per process, so for the planners the two differ by a factor of five and by how busy the machine was.
+# and against the wall clock of the process that ran them. The planners run all their trials in lockstep in one process,
+# the others one trial per process, so for the planners the two differ by the number of trials, and for all by how busy
+# the machine was.
 
 # %%
 fig = curves.against_time(study, paper.SETTINGS, 5, lambda trials: trials.cpu_seconds / 3600, "CPU-hours per trial")

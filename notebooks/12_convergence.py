@@ -86,6 +86,7 @@ random_actions, nothing = 0.01 * 7 * 20**2 / 3 * steps, idle.mean_return("reache
 print(f"\nReacher: random actions cost {random_actions:.0f} an episode, the idle arm loses {-nothing:.0f} in all,")
 print(f"so it would score at least {1 + nothing / random_actions:.2f} on a scale that begins at random actions")
 assert toy() or 1 + nothing / random_actions > 0.85
+assert toy() or random_actions > 5 * -nothing, "Section 9: a random episode costs several idle ones"
 
 # %% [markdown]
 # A planner is judged by the returns it collects. MBPO, SAC and DDPG act with exploration noise and are judged by one
@@ -249,7 +250,7 @@ error = np.sqrt(0.95 * 0.05 / simulations)
 for name, (ours, plain) in cases.items():
     print(f"{name:28s} ours {ours:.2f}, plain {plain:.2f}")
     assert ours > plain, "going further into the tails can only cover more"
-assert cases["mean, normal"][0] > 0.92 - 3 * error and cases["mean, normal"][1] < 0.86 + 3 * error
+assert cases["mean, normal"][0] > 0.92 - 3 * error and abs(cases["mean, normal"][1] - 0.83) < 0.02 + 3 * error
 assert cases["difference of two means"][0] > 0.93 - 3 * error
 
 # %% [markdown]

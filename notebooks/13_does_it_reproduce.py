@@ -94,6 +94,8 @@ wanted = dict.fromkeys(c for group in listed.values() for claim in group for c i
 findings = {comparison: claims.examine(study, comparison) for comparison in wanted}
 if toy():
     print("These are toy results of `make smoke`: the verdicts mean nothing.")
+assert listed["psrl"][7].text.startswith("With the same planner"), "claim 8, of which the text below speaks"
+assert [claim.where for claim in listed["psrl"]].count("4.1") == 1
 lines = [["", "Section", "claim", *(LABELS[ours] for ours in listed)], ["---"] * 5]
 for number, (claim, variant) in enumerate(zip(*listed.values(), strict=True), 1):
     lines.append([str(number), claim.where, claim.text, verdict(claim), verdict(variant)])

@@ -57,7 +57,7 @@ def study(ours: np.ndarray, theirs: np.ndarray) -> Study:
     for name, returns in {"reacher-oracle-psrl": ours, "reacher-oracle-pets": theirs}.items():
         run = experiment(name, params)
         found[name] = Trials(name, run, returns, returns, np.ones_like(returns))
-    return Study(found, {}, dict.fromkeys(found, ""))
+    return Study(found, {trials.name: trials.run for trials in found.values()}, dict.fromkeys(found, ""))
 
 
 def finding(ours: np.ndarray, theirs: np.ndarray, **options) -> claims.Finding:

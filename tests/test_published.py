@@ -44,6 +44,19 @@ def test_published_and_planned_are_told_apart(repository):
     assert not study.is_planned(Setting("cartpole", 0.0, "oracle"), "psrl"), "nobody planned it"
 
 
+def test_a_curve_may_have_fewer_episodes_than_planned(repository):
+    folder, everything = repository(NAMES)
+    params = yaml.safe_load((folder / "params.yaml").read_text())
+    params["experiments"]["reacher-oracle-psrl"]["episodes"] = 20
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    path = folder / "results" / "runs" / "reacher-oracle-psrl.csv"
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(row for row in rows if int(row.split(",")[5]) <= 20)]))
+    study = Study.load()
+    assert study.find(REACHER, "psrl").returns.shape == (5, 20)
+    assert study.goal["reacher-oracle-psrl"] == everything["experiments"]["reacher-oracle-psrl"]["episodes"] > 20
+
+
 def test_files_that_nobody_lists_do_not_exist(repository):
     folder, _ = repository(NAMES)
     (folder / "results" / "runs" / "stray.csv").write_text("not,a,table\n")

@@ -19,7 +19,7 @@ from psrl.paper import Setting
 from psrl.published import Study
 
 TRIALS = 5  # in the paper; any other number is told
-WIDE = ("reacher",)  # random actions cost a hundred times what the oracle does: a logarithmic axis shows both
+WIDE = ("reacher",)  # random actions cost many times what is left to learn after: a logarithmic axis shows both
 BASELINES = ("pets", "mbpo", *paper.MODEL_FREE)
 DRAWN_LAST_ON_TOP = ("ddpg", "sac", "mbpo", "pets", "psrl-eb", "psrl")
 GREY = "#595959"

@@ -128,8 +128,10 @@ def describe(overrides: Mapping, settings: Any) -> str:
 class Study:
     """All published experiments with their results, and the planned ones without."""
 
-    def __init__(self, published: dict[str, Trials], planned: dict[str, Run], variations: dict[str, str]):
-        self.published, self.planned, self.variations = published, planned, variations
+    def __init__(self, published: dict[str, Trials], complete: dict[str, Run], variations: dict[str, str]):
+        self.published, self.variations = published, variations
+        self.planned = {name: run for name, run in complete.items() if name not in published}
+        self.goal = {name: run.episodes for name, run in complete.items()}  # a published curve may have fewer so far
         self._curves: dict[tuple, Trials] = {}
         for name, trials in published.items():
             first = self._curves.setdefault(_curve(trials.run, variations[name]), trials)
@@ -137,18 +139,17 @@ class Study:
                 raise ConfigError(
                     f"params.yaml lists one curve twice, as {first.name} and as {name}; valid: one of them"
                 )
-        self._planned = {_curve(run, variations[name]) for name, run in planned.items()}
+        self._planned = {_curve(run, variations[name]) for name, run in self.planned.items()}
 
     @classmethod
     def load(cls) -> "Study":
         params, complete = config.read_params(), config.read_profile(PROFILE)
         published = {name: read(name, run) for name, run in config.experiments(params).items()}
-        planned = {name: run for name, run in config.experiments(complete).items() if name not in published}
         variations = {}
         for name, values in complete["experiments"].items():
             plain = {key: value for key, value in values.items() if key != "set"}
             variations[name] = describe(values.get("set", {}), config.resolve(complete, where=name, **plain).settings)
-        return cls(published, planned, variations)
+        return cls(published, config.experiments(complete), variations)
 
     def find(self, setting: Setting, method: str, variation: str = "") -> Trials | None:
         """The published trials of a method in a setting, or None."""
