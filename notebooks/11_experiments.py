@@ -143,10 +143,13 @@ ax.set(ylim=(len(paper.SETTINGS) - 0.4, -0.6), xscale="log", xlabel="millisecond
 handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
 handles["the paper's GPU"] = plt.Line2D([], [], marker="D", mfc="none", color="#595959", ls="")
 ax.legend(handles.values(), handles, loc="center left", bbox_to_anchor=(1.0, 0.5))
-if costs:
+ax.set_xlim(1, 2 * max([500, *costs.values()]))
+ax.xaxis.set_major_formatter("{x:g}")
+title = "What a step costs: no two curves to compare yet"
+if len(costs) > 1:
     cheap, dear = min(costs, key=costs.get), max(costs, key=costs.get)
-    factor = costs[dear] / costs[cheap]
-    ax.set_title(f"The dearest step ({LABELS[dear[1]]}, {dear[0]}) costs {factor:.0f} times the cheapest")
+    title = f"The dearest step ({LABELS[dear[1]]}, {dear[0]}) costs {costs[dear] / costs[cheap]:.1f} times the cheapest"
+ax.set_title(title)
 alt = (
     "Milliseconds per environment step on a logarithmic axis, one row per setting: filled dots are CPU time here, "
     "open diamonds the paper's GPU."
