@@ -29,7 +29,7 @@
 # **Answers in advance.** CEM finds good plans, and its few numbers trade speed against premature certainty in ways one
 # can picture. Three details matter more than they look: broken rollouts must rank last, ties must stay apart, and the
 # rule that keeps samples inside the action bounds freezes a warm-started plan that has reached them. On the Pendulum
-# with the *true* dynamics that rule nearly doubles the cost at the paper's horizon.
+# with the *true* dynamics that rule raises the cost by more than half at the paper's horizon.
 #
 # Runs in about a minute. You need the normal distribution and the idea of a receding horizon.
 
@@ -54,13 +54,14 @@ from psrl.tasks import TASKS
 use_style()
 
 # %% tags=["parameters"]
-seeds = scaled(400, 100)  # runs per point on functions
-plans = scaled(40, 20)  # plans per point on the Pendulum
+seeds = scaled(300, 80)  # runs per point on functions
+plans = scaled(30, 12)  # plans per point on the Pendulum
 trials = scaled(6, 3)  # receding-horizon episodes per setting
-steps = scaled(120, 90)  # their length
+steps = scaled(110, 90)  # their length
 compared = scaled((20, 30), (20,))  # horizons at which ways to start a plan are compared
-horizons = scaled((5, 10, 15, 20, 30), (10, 20))  # horizons of the last figure
-cart_steps = scaled(60, 24)  # length of Cartpole episodes
+horizons = scaled((10, 15, 20, 30), (10, 20))  # horizons of the last figure
+shakes = scaled((0.001, 0.01, 0.1), (0.01,))  # sd of the noise added to candidate rollouts
+cart_steps = scaled(40, 20)  # length of Cartpole episodes
 
 
 # %%
@@ -199,7 +200,7 @@ axes[1].errorbar(elite_counts, 100 * by_elites[:, 0], 100 * by_elites[:, 1], fmt
 for ax, ticks in zip(axes, (populations, elite_counts), strict=True):
     ax.set(xscale="log", ylim=(-3, 105))
     ax.set_xticks(ticks, ticks)
-    ax.minorticks_off()
+    ax.xaxis.minorticks_off()
 axes[0].set(xlabel="population $N$", ylabel="runs that find the highest hill (%)")
 axes[0].legend(loc="upper left")
 axes[1].set(xlabel="elites $K$ of a population of 100")
@@ -684,15 +685,23 @@ STARTS = {
 }
 
 
-def drive(task, reward, state, settings, begin, length, seed=0):
-    """Receding-horizon control of B noise-free trials: states [B, T + 1, S], actions [B, T], rewards [B, T]."""
-    sources = generators(len(state), seed)
+def drive(task, reward, state, settings, begin, length, noise=0.0):
+    """Receding-horizon control of B noise-free trials: states [B, T + 1, S], actions [B, T], rewards [B, T].
+
+    `noise` is the sd of what is added to the states of candidate rollouts (not to the task).
+    """
+    sources, shaking = generators(len(state)), torch.Generator().manual_seed(1)
+
+    def model(state, action):
+        following = task.dynamics(state, action)
+        return following + noise * torch.randn(following.shape, generator=shaking) if noise else following
+
     mean = torch.zeros(len(state), settings.horizon, task.action_dim)
     states, taken, rewards = [state], [], []
     with torch.inference_mode():
         for _ in range(length):
             mean = begin(mean, task.action_bound)
-            mean = cem.plan(task.dynamics, reward, state, mean, settings, task.action_bound, sources)
+            mean = cem.plan(model, reward, state, mean, settings, task.action_bound, sources)
             following = task.dynamics(state, mean[:, 0])
             taken.append(mean[:, 0, 0])
             rewards.append(task.reward(state, mean[:, 0], following, None))
@@ -715,7 +724,7 @@ for name in STARTS:
     )
     print(f"{name:16s}{cells}")
 warm, roomy, cold = (returns[name, 20] for name in ("warm", "warm with room", "cold"))
-assert roomy.mean() > warm.mean() + 100 and roomy.min() > warm.max(), "5 % of room, in every trial"
+assert warm.mean() < scaled(1.5, 1.3) * roomy.mean() and roomy.min() > warm.max(), "what 5 % of room is worth"
 assert cold.min() > warm.max(), "at the paper's horizon even forgetting the plan is better than keeping it"
 if 30 in compared:
     assert returns["warm", 30].mean() > cold.mean() + 50, "at the authors' horizon the warm start pays"
@@ -755,8 +764,31 @@ save(fig, "08_pendulum", alt=alt)
 # the price of planning from scratch. At horizon 30, the authors' choice, the plain warm start does well, and with room
 # still a little better.
 #
-# We keep the published rule in all experiments, since it is the paper's (and PETS') planner. But an "oracle planner"
-# that knows the true dynamics is therefore *no upper bound* on the Pendulum at horizon 20: it is limited by its search.
+# There is an irony here. The agent's model is *noisy*: a plan in Algorithm 1 is rolled out with noise of the assumed sd
+# $\sigma$ (one noisy particle per candidate, $10^{-3}$ at the published scales). Noise should only blur the ranking.
+# But among candidates that are nearly equal a blurred ranking picks elites at random, and random elites pull the mean
+# away from the wall. We add such noise to the candidates' states, and nowhere else:
+
+# %%
+shaken = {0.0: (returns["warm", 20], episodes["warm", 20][1])}
+for noise in shakes:
+    _, torques, rewards = drive(pendulum, swing_reward, hung, planners["pendulum"], STARTS["warm"], steps, noise)
+    shaken[noise] = rewards.sum(axis=1), torques
+print("noise in rollouts   return           median distance of the torque from its bound")
+for noise, (returned, torques) in shaken.items():
+    away = np.median(2 - np.abs(torques))
+    print(f"{noise:10g} {returned.mean():14.0f} ± {error_bar(returned):3.0f} {away:18.4f}")
+for noise in shakes[:2]:  # the largest noise of the full scale is too much
+    returned, torques = shaken[noise]
+    assert returned.mean() - warm.mean() > 0.3 * (cold.mean() - warm.mean()) > 0
+    assert np.median(2 - np.abs(torques)) > 5 * np.median(2 - np.abs(shaken[0.0][1])), "further from the wall"
+
+# %% [markdown]
+# A thousandth of noise in the rollouts keeps the torques more than ten times further from the bound and makes good
+# about half of what the frozen warm start lost against a cold one. So a planner with a *noisy* model can beat the
+# **oracle planner**, which plans with the noise-free truth: on the Pendulum at horizon 20 the oracle planner is no
+# upper bound. It knows everything and is limited by its search. We keep the published rule in all experiments,
+# since it is the paper's (and PETS') planner.
 #
 # **Cartpole.** Balancing from a start near upright, once with the authors' planning reward $\cos\theta - 0.01x^2$ and
 # once with the task's own reward, which is flat wherever the pole stands:
@@ -888,7 +920,7 @@ for ax, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
     if "smoothing" not in panel:
         ax.set_xscale("log")
         ax.set_xticks(x, x)
-        ax.minorticks_off()
+        ax.xaxis.minorticks_off()
     ax.legend(loc="upper right" if panel in ("population", "iterations") else "upper left")
 for ax in (axes[0, 0], axes[1, 0]):
     ax.set_ylabel("gap of one plan (reward)")
@@ -966,7 +998,7 @@ for ax, (name, (low, high)) in zip(axes, names.items(), strict=True):
         assert 0.5 * x[-1] / x[0] < y[-1] / y[0] < 1.5 * x[-1] / x[0], "in proportion, but for a constant part"
     ax.set(xscale="log", yscale="log", xlabel=name)
     ax.set_xticks(x, x)
-    ax.minorticks_off()
+    ax.xaxis.minorticks_off()
 axes[0].set_ylabel("one plan (ms)" if rows else "model steps (relative)")
 axes[0].legend(loc="upper left")
 title = "A plan costs in proportion to population, horizon and iterations"
@@ -986,7 +1018,7 @@ save(fig, "08_cost", alt=alt, inputs=[file] if rows else [])
 #   when (Section 3).
 # * The bound rule lets the distance from a bound at most double per iteration. With a warm start and bang-bang control
 #   this freezes plans: on the Pendulum with the true model the published planner at horizon 20 loses to one that
-#   forgets its plan, and 5 % of room repairs it (Sections 4, 6).
+#   forgets its plan; 5 % of room repairs it, and so does a little noise in the rollouts (Sections 4, 6).
 # * Broken rollouts rank last, ties are kept apart (Section 5).
 # * Cost is population x horizon x iterations (Section 8).
 #
