@@ -370,10 +370,11 @@ for line in scored:
     ax, values = panels[line.setting], final_scores(line.setting, line.method)
     reached = statistics.reached(values, levels)
     band = statistics.bootstrap(np.mean, [reached], np.random.default_rng(seed), resamples=999)
-    ax.plot(levels, band.estimate, color=COLOURS[line.method])
+    profile = statistics.performance_profile(values, levels)
+    ax.plot(levels, profile, color=COLOURS[line.method])
     ax.fill_between(levels, band.low, band.high, color=COLOURS[line.method], alpha=0.12, lw=0)
     ax.set_ylim(-0.04, 1.04)
-    assert np.all(np.diff(band.estimate) <= 0), "a profile falls"
+    assert np.all(np.diff(profile) <= 0), "a profile falls"
 finish(fig, panels, scored, "normalised score at the end", "share of runs that reach it")
 alt = (
     "Share of runs whose final score reaches a level against the level, one panel per setting, one falling line per "

@@ -19,13 +19,9 @@ from psrl.statistics import SEED, Interval
 MARGIN = 0.1  # of normalised score: closer than this is "similar"
 
 Verdict = Literal["yes", "partly", "no", "not yet run"]
+# mean over the episodes that both have; mean over the last tenth of each; episodes to convergence, fewer is better
 Measure = Literal["return", "level", "episodes"]
 Relation = Literal["better", "similar", "not worse"]
-MEASURES = {
-    "return": "mean return over the episodes that both have",
-    "level": "return at convergence (last tenth of the episodes)",
-    "episodes": "episodes saved until convergence",
-}
 
 
 @dataclass(frozen=True)
