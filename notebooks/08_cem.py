@@ -407,7 +407,7 @@ assert smooth[1] > plain[1] and smooth[19] < 0.2 * plain[19], "smoothing: slower
 assert forty[4] > 2 * plain[4] and random[19] > 10 * plain[19]
 alt = (
     "Gap to the optimum against iterations on a log scale. Random shooting hardly improves; two elites stop at once; "
-    "ten fall fiftyfold and level off after ten iterations; forty fall more slowly; ten with smoothing start later and "
+    "ten fall fortyfold and level off after ten iterations; forty fall more slowly; ten with smoothing start later and "
     "fall a further twentyfold."
 )
 save(fig, "08_lq_gap", alt=alt)
