@@ -31,15 +31,12 @@
 # Runs in about a minute: a pole is balanced live, everything about five seeds is read from committed results.
 
 # %%
-import json
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
 from IPython.display import display
 
-from psrl import paths
 from psrl.agent import MPCPSRL
 from psrl.config import experiments, read_params, resolve
 from psrl.figures import COLOURS, LABELS, save, use_style
@@ -351,52 +348,6 @@ for (text, check), name in zip(checks.items(), panels, strict=True):
         verdict = bool(check())
         print(f"{'yes' if verdict else 'NO '}  {text}")
         assert toy() or verdict, text
-
-# %% [markdown]
-# ## 6. What it costs
-#
-# `psrl bench` measures ratios within one run on one thread; the numbers below are from the committed files of the
-# machine named in them. Planning is bound by matrix products: the share says how much of the speed of one large
-# product it reaches; the rest goes into the activation function above all.
-
-
-# %%
-def bench(name):
-    file = paths.RESULTS / "bench" / f"{name}.json"
-    return json.loads(file.read_text()) if file.exists() else None
-
-
-if plan := bench("plan"):
-    columns = ["task", "trials", "plan_ms", "gflops", "product_gflops", "share", "time_products", "time_activation"]
-    print(plan["machine"]["cpu"], "- one thread")
-    display(pd.DataFrame(plan["rows"])[columns])
-if train := bench("train"):
-    display(pd.DataFrame(train["rows"]))
-if memory := bench("memory"):
-    display(pd.DataFrame(memory["rows"]))
-
-# %%
-if growth := bench("scaling"):
-    table = pd.DataFrame(growth["rows"])
-    quantities = list(table["quantity"].unique())
-    fig, axes = plt.subplots(1, len(quantities), figsize=(3 * len(quantities), 3))
-    for ax, quantity in zip(axes, quantities, strict=True):
-        for label, part in table[table.quantity == quantity].groupby("task", sort=False):
-            ax.loglog(part["value"], part["ms"], "o-", ms=4, label=label)
-        first = part.iloc[0]
-        values = np.array(sorted(part["value"]))
-        ax.loglog(values, first["ms"] * values / first["value"], "k:", lw=1, label="proportional")
-        ax.set(title=quantity, xlabel=quantity.split(", ")[1])
-        ax.legend()
-    axes[0].set_ylabel("milliseconds")
-    shown = save(
-        fig,
-        "09_scaling",
-        inputs=[paths.RESULTS / "bench" / "scaling.json"],
-        alt="Log-log plots of the cost of a plan against population, horizon and iterations, and of the posterior "
-        "against rows; all follow the proportional reference line.",
-    )
-    display(shown)
 
 # %% [markdown]
 # ## What we learned

@@ -76,9 +76,12 @@ def read_params(path: Path | None = None) -> dict:
     _check_names(params["methods"], METHODS, "methods")
     for method, values in params["methods"].items():
         _check_names(values, _names(METHODS[method]), f"methods.{method}")
-    groups = {name for cls in METHODS.values() for name, kind in _fields(cls) if dataclasses.is_dataclass(kind)}
+    groups = {name: kind for cls in METHODS.values() for name, kind in _fields(cls) if dataclasses.is_dataclass(kind)}
     for task, values in params["tasks"].items():
         _check_names(values, {"steps", *groups}, f"tasks.{task}")
+        for name, value in values.items():
+            if name in groups:
+                build(groups[name], value, f"tasks.{task}.{name}")
     return params
 
 
