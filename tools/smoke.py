@@ -36,13 +36,12 @@ def copy() -> None:
         if name and not made and (ROOT / name).is_file():
             (COPY / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, COPY / name)
-    profile = yaml.safe_load((ROOT / "profiles" / "smoke.yaml").read_text())
-    params = apply_profile(read_params(ROOT / "params.yaml"), profile)
+    params = read_params(ROOT / "params.yaml")
     present = {(values["task"], values["method"]) for values in params["experiments"].values()}
     for task, method in product(params["tasks"], params["methods"]):
         if (task, method) not in present:  # not published, but to be seen working from end to end
-            extra = {"task": task, "method": method, "seeds": [0], "episodes": 2}
-            params["experiments"][f"toy-{task}-{method}"] = extra
+            params["experiments"][f"toy-{task}-{method}"] = {"task": task, "method": method}
+    params = apply_profile(params, yaml.safe_load((ROOT / "profiles" / "smoke.yaml").read_text()))
     (COPY / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 

@@ -185,15 +185,20 @@ def apply_profile(params: Mapping, profile: Mapping) -> dict:
     """params.yaml with a profile laid over it.
 
     A profile's ``keep`` lists the experiments to keep, as names or patterns (all where it is absent); its ``each`` is
-    laid over every one of them; all else is merged, value by value.
+    laid over every one of them, of ``each.set`` what the method has; all else is merged, value by value.
     """
     merged = json.loads(json.dumps(params))
     patterns, each = profile.get("keep", ["*"]), profile.get("each", {})
     for pattern in patterns:
         if not fnmatch.filter(merged["experiments"], pattern):
             raise ConfigError(f"profile.keep holds {pattern!r}; valid: {', '.join(merged['experiments'])}")
+
+    def over(values: Mapping) -> dict:
+        sizes = {key: size for key, size in each.get("set", {}).items() if key in _names(METHODS[values["method"]])}
+        return {**each, "set": sizes} if sizes else {key: value for key, value in each.items() if key != "set"}
+
     merged["experiments"] = {
-        name: _merge(values, each, "profile.each", None)
+        name: _merge(values, over(values), "profile.each", None)
         for name, values in merged["experiments"].items()
         if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
     }
