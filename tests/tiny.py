@@ -12,11 +12,23 @@ from psrl.config import apply_profile, read_params
 ROOT = Path(__file__).resolve().parent.parent
 
 
+TASK = {
+    "steps": 20,
+    "planner": {"population": 20, "elites": 4, "iterations": 2, "horizon": 4},
+    "network": {"width": 16},
+    "member": {"width": 16},
+    "epochs": {"dynamics": 2, "reward": 2},
+}
+SMALL = {"width": 16, "batch": 8, "random_steps": 10, "train_after": 10}
+ROLLOUTS = {"rollouts": 20, "updates": 2, "retrain_every": 10, "model_updates": 4}
+METHODS = {"sac": SMALL, "ddpg": SMALL, "mbpo": ROLLOUTS | {"policy_width": 16, "policy_batch": 8}}
+
+
 def params(experiments: dict | None = None) -> dict:
-    """params.yaml at the sizes of the smoke profile, with these experiments."""
-    profile = yaml.safe_load((ROOT / "profiles" / "smoke.yaml").read_text())
-    sizes = {key: profile[key] for key in ("tasks", "methods")}
-    return apply_profile(read_params(ROOT / "params.yaml"), sizes) | {"experiments": experiments or {}}
+    """params.yaml at toy sizes, with these experiments."""
+    published = read_params(ROOT / "params.yaml")
+    sizes = {"tasks": dict.fromkeys(published["tasks"], TASK), "methods": METHODS}
+    return apply_profile(published, sizes) | {"experiments": experiments or {}}
 
 
 def repository(folder: Path, experiments: dict | None = None) -> Path:
