@@ -17,9 +17,10 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from statistics import median
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
 from psrl.agent import MPCPSRL
@@ -41,11 +42,27 @@ def best_seconds(function: Callable[[], object], repeats: int) -> float:
     return min(seconds)
 
 
-def product_speed(repeats: int = 5) -> float:
-    """Operations per second of a float32 product of two square matrices."""
+def against_product(call: Callable[[], object], operations: int, repeats: int = 15) -> dict[str, float]:
+    """Speed of ``call`` and of a float32 product of two square matrices, taken in turn.
+
+    The speed of the machine drifts by a tenth within a minute, so the share is the median over neighbouring pairs.
+    """
     a = torch.randn(PRODUCT, PRODUCT)
     out = torch.empty_like(a)
-    return 2 * PRODUCT**3 / best_seconds(lambda: torch.mm(a, a, out=out), repeats)
+    pairs = []
+    for _ in range(repeats + 1):
+        clock = [time.perf_counter()]
+        for function in (lambda: torch.mm(a, a, out=out), call):
+            function()
+            clock.append(time.perf_counter())
+        pairs.append((2 * PRODUCT**3 / (clock[1] - clock[0]), operations / (clock[2] - clock[1])))
+    product, speed = (median(column) for column in zip(*pairs[1:], strict=True))
+    return {
+        "plan_ms": round(1e3 * operations / speed, 1),
+        "gflops": round(speed / 1e9, 1),
+        "product_gflops": round(product / 1e9, 1),
+        "share": round(median(mine / plain for plain, mine in pairs[1:]), 3),
+    }
 
 
 def ready_agent(task: str, reward: str, trials: int, **planner: int) -> MPCPSRL:
@@ -72,47 +89,49 @@ def planner_call(agent: MPCPSRL) -> tuple[Callable[[], object], int]:
     return lambda: agent.plan(state, mean, 1), per_step * planner.horizon * planner.iterations
 
 
-def plan(tasks: list[str], trials: tuple[int, ...] = (1, 5), repeats: int = 7) -> list[dict]:
+def plan(tasks: list[str], trials: tuple[int, ...] = (1, 5)) -> list[dict]:
     rows = []
     for task in tasks:
         for count in trials:
-            call, operations = planner_call(ready_agent(task, "learned", count))
-            seconds = best_seconds(call, repeats)
-            product = product_speed()
-            rows.append(
-                {
-                    "task": task,
-                    "trials": count,
-                    "plan_ms": round(1e3 * seconds, 1),
-                    "gflops": round(operations / seconds / 1e9, 1),
-                    "product_gflops": round(product / 1e9, 1),
-                    "share": round(operations / seconds / product, 3),
-                    **_where(call),
-                }
-            )
+            agent = ready_agent(task, "learned", count)
+            call, operations = planner_call(agent)
+            speed = against_product(call, operations)
+            rows.append({"task": task, "trials": count, **speed, **_where(agent, call)})
     return rows
 
 
-def _where(call: Callable[[], object]) -> dict[str, float]:
-    """Shares of one plan's time by kind of kernel."""
+def _where(agent: MPCPSRL, call: Callable[[], object]) -> dict[str, float]:
+    """Shares of one plan's time by kind of work."""
     kinds = {
         "baddbmm": "products",
-        "silu": "activation",
         "normal_": "random",
         "uniform_": "random",
         "erfinv": "random",
         "cat": "copies",
         "copy_": "copies",
     }
+    seconds = dict.fromkeys([*kinds.values(), "activation", "rest"], 0.0)
     with profile(activities=[ProfilerActivity.CPU]) as record:
         call()
-    shares: dict[str, float] = dict.fromkeys([*kinds.values(), "rest"], 0.0)
-    total = 0.0
     for event in record.key_averages():
         kind = next((kinds[name] for name in kinds if name in event.key), "rest")
-        shares[kind] += event.self_cpu_time_total
-        total += event.self_cpu_time_total
-    return {f"time_{kind}": round(value / total, 3) for kind, value in shares.items()}
+        seconds[kind] += event.self_cpu_time_total / 1e6
+    planner = agent.settings.planner
+    layers = [layer for network in (agent.sampled.dynamics, agent.sampled.rewards) for layer in network.hidden]
+    seconds["activation"] = planner.horizon * planner.iterations * sum(_swish_seconds(*layer) for layer in layers)
+    return {f"time_{kind}": round(value / sum(seconds.values()), 3) for kind, value in seconds.items()}
+
+
+@torch.inference_mode()
+def _swish_seconds(weight: Tensor, bias: Tensor, out: Tensor, swish: Callable[[], object], repeats: int = 20) -> float:
+    """The activation of one layer, on fresh values each time: repeated swish would end in denormal numbers."""
+    seconds = []
+    for _ in range(repeats):
+        out.normal_()
+        start = time.perf_counter()
+        swish()
+        seconds.append(time.perf_counter() - start)
+    return median(seconds)
 
 
 def train(tasks: list[str], steps: int = 60) -> list[dict]:

@@ -33,14 +33,14 @@ def rollout(step: Step, reward: Reward, state: Tensor, actions: Tensor, particle
     A rollout that overflows or turns NaN returns -inf: on tasks with negative rewards anything else would win.
     """
     batch, horizon, candidates, _ = actions.shape
-    state = state[:, None].expand(-1, candidates * particles, -1)
-    total = state.new_zeros(batch, candidates * particles)
+    actions = actions if particles == 1 else actions.repeat_interleave(particles, dim=2)
+    states = [state[:, None].expand(-1, candidates * particles, -1)]
     for t in range(horizon):
-        action = actions[:, t] if particles == 1 else actions[:, t].repeat_interleave(particles, dim=1)
-        following = step(state, action)
-        total += reward(state, action, following)
-        state = following
-    total = total.view(batch, candidates, particles).mean(dim=-1)
+        states.append(step(states[-1], actions[:, t]))
+    # All rewards in one call: many small ones cost more than they compute.
+    visited = torch.stack(states, dim=1)  # [B, H + 1, N P, S]
+    rewards = reward(visited[:, :-1].flatten(1, 2), actions.flatten(1, 2), visited[:, 1:].flatten(1, 2))
+    total = rewards.view(batch, horizon, candidates, particles).mean(dim=-1).sum(dim=1)
     return torch.where(total.isfinite(), total, -math.inf)
 
 

@@ -7,10 +7,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from psrl.features import Networks
+from psrl.swish import swish_in
 
 # Products with an odd number of columns are slow: 10 columns cost three times as much as 16. The feature layer is
 # therefore filled up with units that have no weights: swish(0) = 0 adds nothing.
 FEATURE_BLOCK = 16
+WIDE = 128  # layers from here on are left as they are: 208 columns are slower than 200
 
 
 class Perceptrons:
@@ -20,12 +22,12 @@ class Perceptrons:
         self.size = sum(weight.numel() for weight in weights)  # multiplications per row, over all B
         *hidden, features, last = weights
         *offsets, features_bias, last_bias = biases
-        missing = -features.shape[-1] % FEATURE_BLOCK
+        missing = -features.shape[-1] % FEATURE_BLOCK if features.shape[-1] < WIDE else 0
         weights = [*hidden, F.pad(features, (0, missing)), F.pad(last, (0, 0, 0, missing))]
         biases = [*offsets, F.pad(features_bias, (0, missing)), last_bias]
         self.weights = [weight.detach().float().contiguous() for weight in weights]
         self.biases = [bias.detach().float() for bias in biases]
-        self.scratch: list[Tensor] = []
+        self.rows, self.hidden = 0, []  # prepared for this number of rows
 
     @classmethod
     def fold(cls, networks: Networks, last: Tensor, bias: Tensor) -> "Perceptrons":
@@ -38,20 +40,20 @@ class Perceptrons:
         return cls([first, *networks.weights[1:-1], last], [offset, *networks.biases[1:-1], bias])
 
     def __call__(self, x: Tensor) -> Tensor:
-        for weight, bias, out in zip(self.weights[:-1], self.biases[:-1], self._hidden(x.shape[1]), strict=True):
-            x = F.silu(torch.baddbmm(bias, x, weight, out=out), inplace=True)
+        if self.rows != x.shape[1]:
+            self._prepare(x.shape[1])
+        for weight, bias, out, swish in self.hidden:
+            x = torch.baddbmm(bias, x, weight, out=out)
+            swish()
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
-    def _hidden(self, rows: int) -> list[Tensor]:
-        """Where the hidden layers write, in turn to two pieces of memory that are kept: new pages cost time."""
-        if not self.scratch or self.scratch[0].shape[1] != rows:
-            widths, weight = [weight.shape[-1] for weight in self.weights[:-1]], self.weights[0]
-            pieces = [weight.new_empty(len(weight) * rows * max(widths)) for _ in range(2)]
-            self.scratch = [
-                pieces[i % 2][: len(weight) * rows * width].view(len(weight), rows, width)
-                for i, width in enumerate(widths)
-            ]
-        return self.scratch
+    def _prepare(self, rows: int) -> None:
+        """The hidden layers write in turn to two pieces of memory that are kept: new pages cost time."""
+        batch, widths = len(self.weights[0]), [weight.shape[-1] for weight in self.weights[:-1]]
+        pieces = [self.weights[0].new_empty(batch * rows * max(widths)) for _ in range(2)]
+        outs = [pieces[i % 2][: batch * rows * width].view(batch, rows, width) for i, width in enumerate(widths)]
+        activations = [swish_in(out) for out in outs]
+        self.rows, self.hidden = rows, list(zip(self.weights[:-1], self.biases[:-1], outs, activations, strict=True))
 
     def flops(self, rows: int) -> int:
         """Operations that the matrix products of one evaluation need for ``rows`` rows per trial."""
@@ -80,5 +82,9 @@ class SampledModel:
         return noise.mul_(self.noise_sd).add_(change).add_(state)
 
     def reward(self, state: Tensor, action: Tensor, following: Tensor) -> Tensor:
-        """Expected reward of the sampled reward model, [B, M]; its zero-mean noise would only blur the ranking."""
-        return self.rewards(torch.cat([state, action], dim=-1)).squeeze(-1)
+        """Expected reward of the sampled reward model, [B, M]; its zero-mean noise would only blur the ranking.
+
+        As many rows at a time as the dynamics take: more would leave the processor's cache.
+        """
+        x = torch.cat([state, action], dim=-1)
+        return torch.cat([self.rewards(part) for part in x.split(self.dynamics.rows, dim=1)], dim=1).squeeze(-1)
