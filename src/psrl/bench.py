@@ -26,7 +26,12 @@ from torch.profiler import ProfilerActivity, profile
 from psrl.agent import MPCPSRL
 from psrl.blr import Posterior
 from psrl.config import Run, read_params, resolve
+from psrl.ensemble import Sampler
 from psrl.features import Networks
+from psrl.learner import make_learner
+from psrl.model import Perceptrons
+from psrl.mpc import ModelPredictiveControl
+from psrl.pets import PETS
 
 PRODUCT = 2048
 
@@ -65,42 +70,49 @@ def against_product(call: Callable[[], object], operations: int, repeats: int = 
     }
 
 
-def ready_agent(task: str, reward: str, trials: int, **planner: int) -> MPCPSRL:
+def ready_agent(task: str, reward: str, trials: int, method: str = "psrl", **planner: int) -> ModelPredictiveControl:
     """An agent after one short random episode and one epoch: its speed does not depend on what it knows."""
     params = read_params()
     params["tasks"][task] |= {"steps": 20, "epochs": {"dynamics": 1, "reward": 1}}
     params["tasks"][task]["planner"] |= planner
-    run = resolve(params, task=task, method="psrl", reward=reward, seeds=list(range(trials)), episodes=2)
-    agent = MPCPSRL(run)
+    run = resolve(params, task=task, method=method, reward=reward, seeds=list(range(trials)), episodes=2)
+    agent = make_learner(run)
     agent.episode()
     agent.learn()
     return agent
 
 
-def planner_call(agent: MPCPSRL) -> tuple[Callable[[], object], int]:
+def planner_call(agent: ModelPredictiveControl) -> tuple[Callable[[], object], int]:
     """One plan of all trials, and the operations of its matrix products."""
     state = agent._reset(first=False)
     mean = torch.zeros(len(state), agent.settings.planner.horizon, agent.task.action_dim)
     agent.plan(state, mean, 0)
-    planner, model = agent.settings.planner, agent.sampled
-    per_step = model.dynamics.flops(planner.population) + (
-        model.rewards.flops(planner.population) if model.rewards else 0
-    )
+    planner = agent.settings.planner
+    per_step = sum(network.flops(planner.population * agent.settings.particles) for network in _networks(agent))
     return lambda: agent.plan(state, mean, 1), per_step * planner.horizon * planner.iterations
 
 
+def _networks(agent: ModelPredictiveControl) -> list[Perceptrons | Sampler]:
+    """What a plan evaluates at every step."""
+    if isinstance(agent, PETS):
+        return [agent.sampler]
+    return [agent.sampled.dynamics, *([agent.sampled.rewards] if agent.sampled.rewards else [])]
+
+
 def plan(tasks: list[str], trials: tuple[int, ...] = (1, 5)) -> list[dict]:
+    """MPC-PSRL with learned reward, and PETS, which is given its reward."""
     rows = []
     for task in tasks:
-        for count in trials:
-            agent = ready_agent(task, "learned", count)
-            call, operations = planner_call(agent)
-            speed = against_product(call, operations)
-            rows.append({"task": task, "trials": count, **speed, **_where(agent, call)})
+        for method, reward in (("psrl", "learned"), ("pets", "oracle")):
+            for count in trials if method == "psrl" else trials[:1]:
+                agent = ready_agent(task, reward, count, method)
+                call, operations = planner_call(agent)
+                speed = against_product(call, operations)
+                rows.append({"task": task, "method": method, "trials": count, **speed, **_where(agent, call)})
     return rows
 
 
-def _where(agent: MPCPSRL, call: Callable[[], object]) -> dict[str, float]:
+def _where(agent: ModelPredictiveControl, call: Callable[[], object]) -> dict[str, float]:
     """Shares of one plan's time by kind of work."""
     kinds = {
         "baddbmm": "products",
@@ -117,7 +129,7 @@ def _where(agent: MPCPSRL, call: Callable[[], object]) -> dict[str, float]:
         kind = next((kinds[name] for name in kinds if name in event.key), "rest")
         seconds[kind] += event.self_cpu_time_total / 1e6
     planner = agent.settings.planner
-    layers = [layer for network in (agent.sampled.dynamics, agent.sampled.rewards) for layer in network.hidden]
+    layers = [layer for network in _networks(agent) for layer in getattr(network, "perceptrons", network).hidden]
     seconds["activation"] = planner.horizon * planner.iterations * sum(_swish_seconds(*layer) for layer in layers)
     return {f"time_{kind}": round(value / sum(seconds.values()), 3) for kind, value in seconds.items()}
 
