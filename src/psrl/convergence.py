@@ -8,6 +8,9 @@ action at all) and 1 for the planner that knows the truth, on the same task with
 Why not random actions alone as 0: their return is mostly the price of their actions. On the Reacher they cost so much
 that an arm which never moves would score about 0.9 and count as converged in its first episode.
 
+Why the oracle planner looks 30 steps ahead on the Pendulum, not 20 as the methods do: at 20 its plans freeze at the
+bounds of the torque (notebook 08), and a planner that knows the truth would set a lower mark than methods that do not.
+
 A run that has not converged when it ends is *censored*: all that is known is that it would take longer. Its time is
 infinite, and no statistic here drops it. All runs of an experiment are equally long, so Kaplan and Meier's estimate of
 the share still waiting is the plain share, up to the end.

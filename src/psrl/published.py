@@ -108,7 +108,8 @@ def _table(rows: list[dict], run: Run, column: str, path: Path, name: str) -> np
 def _curve(run: Run, variation: str) -> tuple:
     """What makes two experiments the same curve. Some methods are the same whether or not the reward is given."""
     reward = run.reward if run.method in paper.MODEL_BASED else None
-    return run.task, run.noise, reward, run.method, variation
+    # A reference has one curve: with the settings its experiment says.
+    return run.task, run.noise, reward, run.method, "" if run.method in paper.REFERENCES else variation
 
 
 def describe(overrides: Mapping, settings: Any) -> str:
