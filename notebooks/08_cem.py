@@ -428,7 +428,7 @@ def spread_and_error(settings, count):
     sds = []
 
     def watching(state, action, following):
-        sds.append(action.std(dim=1).mean().item())
+        sds.append(action.unflatten(1, (HORIZON, -1)).std(dim=2).mean().item())
         return quadratic(state, action, following)
 
     state = start.expand(count, -1)
@@ -438,7 +438,7 @@ def spread_and_error(settings, count):
         short = replace(settings, iterations=int(i))
         plan = cem.plan(push, quadratic, state, torch.zeros(count, HORIZON, 1), short, 3.0, generators(count))
         errors.append((plan[..., 0] - best_plan.float()).square().mean().sqrt().item())
-    return np.array(sds).reshape(-1, HORIZON).mean(axis=1), np.array(errors)
+    return np.array(sds), np.array(errors)
 
 
 print("iteration            " + "".join(f"{i:9d}" for i in (1, 3, 5, 10, 20)))

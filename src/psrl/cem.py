@@ -13,7 +13,7 @@ from torch import Tensor
 from psrl.settings import Planner
 
 Step = Callable[[Tensor, Tensor], Tensor]  # [B, M, S], [B, M, A] -> [B, M, S]
-Reward = Callable[[Tensor, Tensor, Tensor], Tensor]  # [B, M, S], [B, M, A], [B, M, S] -> [B, M]
+Reward = Callable[[Tensor, Tensor, Tensor], Tensor]  # [B, M, S], [B, M, A], [B, M, S] -> [B, M]; all H steps at once
 
 TRUNCATION = 2.0  # standard normals beyond +-2 are not drawn
 _MASS = math.erf(TRUNCATION / math.sqrt(2))
