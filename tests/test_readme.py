@@ -1,0 +1,142 @@
+"""What README.md tells people to type works, and what it and the notebooks link to is there."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import gymnasium
+import nbformat
+import pytest
+import tiny
+from conftest import ROOT
+
+from psrl import cli, config, engine, learner, paths, settings, tasks
+from psrl.agent import MPCPSRL
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PYTHON = [code for kind, code in BLOCKS if kind == "python"]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("notebooks/*.ipynb"))]
+
+
+def commands(block: str) -> list[list[str]]:
+    """The words of each line, without comments and without variables set before the command."""
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    return [[word for word in words if not re.match(r"[A-Z_]+=", word)] for words in lines if words]
+
+
+SHELL = [words for kind, block in BLOCKS if kind == "sh" for words in commands(block)]
+# in the section on experiments of one's own; those for a cluster need one
+OWN = [words for words in SHELL if words[0] == "psrl" and "--profile" not in words and words != ["psrl", "sweep"]]
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A folder with a params.yaml of toy sizes: the same commands, in seconds."""
+    experiment = {"task": "pendulum", "method": "psrl", "seeds": [0], "episodes": 2}
+    return tiny.repository(tmp_path, {"pendulum-toy": experiment})
+
+
+def python(code: str, folder) -> str:
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, env=tiny.environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def snippet(word: str) -> str:
+    """The one python block that contains a word; it has fewer than ten lines."""
+    (code,) = (code for code in PYTHON if word in code)
+    assert len([line for line in code.splitlines() if line.strip()]) < 10
+    return code
+
+
+def test_every_command_exists():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for program, *arguments in SHELL:
+        if program == "make":
+            assert set(arguments) <= targets
+        elif program == "psrl":
+            cli._parser().parse_args(arguments)  # exits where it does not understand
+        elif program == "python":
+            assert (ROOT / arguments[0]).is_file()
+        else:
+            assert program == "ray", f"what is {program}?"
+
+
+def test_own_experiments_run(toy):
+    assert len(OWN) == 4
+    # one process for all, so that the imports are paid once
+    python(f"from psrl.cli import main\nfor words in {OWN}:\n    assert main(words[1:]) == 0, words", toy)
+    tables = {path.name.split("-")[0] for path in toy.glob("build/runs/*.csv")}
+    assert tables == {"cartpole", "pendulum"}, "each run wrote its table"
+    assert (toy / "results/runs/pendulum-toy.csv").is_file(), "the sweep wrote the experiment's"
+
+
+def test_raw_curves_load_in_one_line():
+    columns = python(snippet("pandas") + "\nprint(','.join(runs.columns))", ROOT).strip()
+    assert f"`{columns}`" in README, "README names the columns"
+
+
+@pytest.fixture
+def clean():
+    """The registries as they were, after a snippet has added to them."""
+    before, known = dict(tasks.TASKS), dict(gymnasium.registry)
+    yield
+    for registry, kept in ((tasks.TASKS, before), (gymnasium.registry, known)):
+        registry.clear()
+        registry.update(kept)
+
+
+@pytest.mark.parametrize("word", ["tasks.TASKS", "class Timid"])
+def test_own_task_and_own_method_run_two_episodes(word, toy, clean, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "PARAMS", toy / "params.yaml")
+    namespace = {"__name__": "snippet"}
+    exec(snippet(word), namespace)
+    assert len(re.findall(r"\[[^\]]*\d[^\]]*\]", capsys.readouterr().out)) == 2, "it prints two returns"
+    made = namespace["learner"]
+    assert made.task.name == "valley" or type(made).__name__ == "Timid"
+    assert made.data["x"].shape[1] == 2 * tiny.TASK["steps"] and bool(made.data["x"].isfinite().all())
+
+
+class Timid(MPCPSRL):
+    def plan(self, state, mean, at_step):
+        return super().plan(state, mean, at_step) / 2
+
+
+def test_a_method_needs_the_three_entries_that_readme_names(monkeypatch):
+    params = tiny.params()
+    values = {"task": "cartpole", "method": "timid", "seeds": [0], "episodes": 2}
+    with pytest.raises(config.ConfigError, match="timid"):
+        config.resolve(params, **values)
+    monkeypatch.setitem(learner.METHODS, "timid", learner.Method(f"{__name__}:Timid", batched=True))
+    monkeypatch.setitem(settings.METHODS, "timid", settings.PSRL)
+    params["methods"]["timid"] = params["methods"]["psrl"]
+    *_, last = engine.episodes(config.resolve(params, **values), "cpu", None)
+    assert len(last.episodes) == 2
+
+
+def markdown(page) -> str:
+    """A page's prose, without code and formulas."""
+    text = page.read_text()
+    if page.suffix == ".ipynb":
+        cells = nbformat.reads(text, as_version=4).cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", "", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", markdown(page))
+    assert links or page.suffix == ".ipynb"
+    near = [link.partition("#")[0] for link in links if not re.match(r"\w+:|#", link)]
+    missing = [link for link in near if not (page.parent / link).exists()]
+    assert not missing, f"{page.name} links to what is not there: {missing}"
+
+
+def test_readme_and_tour_lead_to_every_notebook():
+    names = {path.name for path in ROOT.glob("notebooks/*.ipynb")}
+    tour = ROOT / "notebooks" / "00_tour.ipynb"
+    assert names <= set(re.findall(r"\]\(notebooks/(\w+\.ipynb)\)", README))
+    assert names - {tour.name} <= set(re.findall(r"\]\((\w+\.ipynb)\)", markdown(tour)))
