@@ -37,7 +37,7 @@ lab: setup ## open JupyterLab at the first notebook
 	@$(BIN)/jupyter lab notebooks/$(firstword $(NOTEBOOKS)).ipynb
 
 book: setup ## build the HTML book of all notebooks in build/book (1 min)
-	@$(BIN)/sphinx-build -q -W --keep-going book build/book && echo "build/book/index.html"
+	@$(BIN)/python book/build.py
 
 lint: setup ## ruff, without changing anything (1 s)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -104,7 +104,13 @@ def experiments(params: Mapping | None = None) -> dict[str, Run]:
 
 
 def resolve(params: Mapping, *, where: str = "run", overrides: Mapping | None = None, **values: Any) -> Run:
-    """Join an experiment's own values with those of its method and task, then apply ``overrides`` of the settings."""
+    """Join an experiment's own values with those of its method and task, then apply ``overrides`` of the settings.
+
+    >>> run = resolve(read_params(), task="pendulum", method="psrl", noise=0.01, seeds=[0, 1], episodes=15,
+    ...               overrides={"planner": {"horizon": 25}})
+    >>> run.steps, run.reward, run.settings.planner.horizon
+    (200, 'oracle', 25)
+    """
     task, method = values.get("task"), values.get("method")
     if task not in list(params["tasks"]):
         raise ConfigError(f"{where}.task is {task!r}; valid: {', '.join(params['tasks'])}")
@@ -149,7 +155,11 @@ def build(kind: type, values: Any, where: str) -> Any:
 
 
 def parse_override(text: str) -> dict:
-    """``planner.horizon=20`` -> {"planner": {"horizon": 20}}."""
+    """A setting and its value as one writes them on the command line.
+
+    >>> parse_override("planner.horizon=20")
+    {'planner': {'horizon': 20}}
+    """
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigError(f"--set {text!r} is not key=value; valid, for example: planner.horizon=20")

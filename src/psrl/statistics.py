@@ -24,7 +24,11 @@ class Interval:
     high: float
 
     def __format__(self, spec: str) -> str:
-        """``format(interval, ".1f")`` -> ``20.2 [18.4, 23.0]``."""
+        """The estimate, then the interval in brackets.
+
+        >>> f"{Interval(20.2, 18.4, 23):.1f}"
+        '20.2 [18.4, 23.0]'
+        """
         if np.isnan(self.low) or np.isnan(self.high):
             return format(self.estimate, spec)
         low, high = (format(value, spec) for value in (self.low, self.high))
@@ -40,7 +44,11 @@ class Interval:
 
 
 def normalised_score(returns: np.ndarray, floor: float, ceiling: float) -> np.ndarray:
-    """0 at ``floor``, 1 at ``ceiling``, linear between and beyond."""
+    """0 at ``floor``, 1 at ``ceiling``, linear between and beyond.
+
+    >>> normalised_score([0, 50, 300], floor=0, ceiling=200)
+    array([0.  , 0.25, 1.5 ])
+    """
     return (np.asarray(returns) - floor) / (ceiling - floor)
 
 
@@ -56,7 +64,11 @@ def final_level(returns: np.ndarray) -> np.ndarray:
 
 
 def iqm(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Interquartile mean: of the middle half of the values (of five, the middle three)."""
+    """Interquartile mean: of the middle half of the values (of five, the middle three).
+
+    >>> float(iqm([-1000, 1, 2, 3, 7]))
+    2.0
+    """
     return stats.trim_mean(values, 0.25, axis=axis)
 
 

@@ -23,6 +23,11 @@ class Task:
         gives to the planner as the oracle, another function on Cartpole only.
     dynamics: (state [..., S], action [..., A]) -> next_state [..., S], true and noise-free; None for the MuJoCo tasks
         (see `psrl.tasks.rollout`).
+
+    >>> task = TASKS["pendulum"]
+    >>> observation, _ = task.make(noise=0.01).reset(seed=0)
+    >>> observation.shape, task.steps, task.action_bound
+    ((3,), 200, 2.0)
     """
 
     name: str
