@@ -208,8 +208,8 @@ BANDIT = {"thompson": COLOURS["psrl"], "greedy": "#555555", "uniform": "C0"}
 fig, ax = plt.subplots(figsize=(6.4, 3.4))
 for rule, colour in BANDIT.items():
     band(ax, np.arange(1, pulls + 1), lost[rule], color=colour, label=rule.replace("thompson", "Thompson sampling"))
-ax.set(xlabel="pulls", ylabel="regret so far (payment)", xlim=(0, pulls), ylim=(0, 30))
-ax.set_title("Only Thompson sampling stops paying")
+ax.set(xlabel="pulls", ylabel="regret so far (payment; two standard errors)", xlim=(0, pulls), ylim=(0, 30))
+ax.set_title("Only Thompson sampling all but stops paying")
 ax.text(55, 28, "leaves the picture", fontsize=9, color="C0", va="center")
 ax.legend(loc="upper right")
 save(
@@ -351,8 +351,8 @@ for ax, results, title in zip(
         dashes = {"ls": "--" if rule == "mean" else ":" if rule == "dither" else "-"}
         band(ax, np.arange(1, 61), results[rule].cumsum(axis=1), color=colour, label=label, **dashes)
     ax.set(xlabel="episodes", title=title, xlim=(0, 60), ylim=(0, None))
-axes[0].set_ylabel("regret so far (cost)")
-axes[1].set_ylabel("regret so far (payment)")
+axes[0].set_ylabel("regret so far (cost; two standard errors)")
+axes[1].set_ylabel("regret so far (payment; two standard errors)")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 save(
     fig,
@@ -442,7 +442,7 @@ def learning_picture(history):
     right.axhspan(-12, 12, color="#029e73", alpha=0.15, lw=0)
     right.text(steps * cartpole.TAU / 2, -14, "within 12 degrees", ha="center", va="top", fontsize=9, color="#02624a")
     right.set(xlim=(0, steps * cartpole.TAU), ylim=(-95, 95), xlabel="time in the episode (s)")
-    right.set(ylabel="angle of the pole (degrees)", title="The pole falls at first, then stands")
+    right.set(ylabel="angle of the pole (degrees, cut at 90)", title="The pole falls at first, then stands")
     right.legend(loc="upper right")
     return fig
 
@@ -499,10 +499,11 @@ frames = np.linspace(0, steps - 1, 7).astype(int)
 seen = agent.data["x"][0, :, : agent.task.state_dim].numpy().reshape(episodes, steps, -1)  # states, step by step
 strips = {f"episode {number}: return {returns[number - 1, 0]:.0f}": seen[number - 1] for number in (1, episodes)}
 fig = drawing.filmstrip("cartpole", strips, frames)
+fig.suptitle("Random actions drop the pole; a few episodes later the agent keeps it up")
 save(
     fig,
     "00_film",
-    alt="Two rows of seven drawings of cart and pole. In episode 1 the pole falls and swings below the cart; in the "
+    alt="Two rows of seven drawings of cart and pole. In episode 1 the pole falls and the cart runs off; in the "
     "last one it is upright in all drawings.",
 )
 
