@@ -764,6 +764,22 @@ alt = (
 )
 save(fig, "08_pendulum", alt=alt)
 
+# %%
+if interactive():
+
+    @interact(horizon=IntSlider(20, min=5, max=40, step=5, continuous_update=False))
+    def look_ahead(horizon):
+        chosen = replace(planners["pendulum"], horizon=horizon)
+        groups = drive(pendulum, swing_reward, hanging, chosen, list(STARTS.values()), steps)
+        fig, ax = plt.subplots(figsize=(6, 3.2))
+        for name, (_, _, rewards) in zip(STARTS, groups, strict=True):
+            ax.plot(time[:-1], rewards[0].cumsum(), label=f"{name}: {rewards[0].sum():.0f}")
+        ax.set(xlabel="time (s)", ylabel="return so far", title=f"One swing-up, planned {horizon} steps ahead")
+        ax.legend()
+        plt.close(fig)
+        display(fig)
+
+
 # %% [markdown]
 # The explanation is Section 4 (c). Swinging up is bang-bang control: good plans sit at the bounds. Shifted by one step
 # they are at the wrong bound wherever the swing should turn a little earlier or later, and there the candidates have no
