@@ -315,7 +315,7 @@ for ax, (name, table) in zip(axes[0], available.items(), strict=True):
     mean = table.groupby("episode")["return"].mean()
     ax.plot(mean.index, mean, color=COLOURS[method], lw=2.2, label=LABELS[method])
     ax.axhline(level, color="black", ls=":", lw=1)
-    ax.annotate(label, (mean.index[-1], level), ha="right", va="bottom", fontsize=9)
+    ax.annotate(label, (mean.index[0], level), ha="left", va="bottom", fontsize=9)
     ax.set(title=title, xlabel="episode")
     ax.legend(loc="lower right")
 axes[0, 0].set_ylabel("return")

@@ -140,3 +140,21 @@ def test_readme_and_tour_lead_to_every_notebook():
     tour = ROOT / "notebooks" / "00_tour.ipynb"
     assert names <= set(re.findall(r"\]\(notebooks/(\w+\.ipynb)\)", README))
     assert names - {tour.name} <= set(re.findall(r"\]\((\w+\.ipynb)\)", markdown(tour)))
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """First cell -> the others, of every row of the tables in a text."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return {first: others for first, *others in lines}
+
+
+def test_the_results_are_those_of_the_table():
+    """README shows three columns of results/tables/convergence.md, and of its rows those with something in them."""
+    table = rows((ROOT / "results" / "tables" / "convergence.md").read_text())
+    head = next(others for others in table.values() if "MPC-PSRL, paper" in others)
+    columns = [head.index(f"MPC-PSRL{name}") for name in (", paper", ", here", ", evidence, here")]
+    told = (ROOT / "README.md").read_text().split("## Results so far")[1].split("\n## ")[0]
+    shown = {name: cells for name, cells in rows(told).items() if name in table}
+    assert shown == {name: [table[name][column] for column in columns] for name in shown}
+    done = {name for name, cells in table.items() if any("[" in cells[column] for column in columns)}
+    assert done <= shown.keys()
