@@ -2,12 +2,13 @@
 
 import re
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import metadata, version
 
 import pytest
 import yaml
 from conftest import ROOT
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -44,6 +45,12 @@ def test_environment_has_exactly_the_locked_pins():
 def test_the_tests_run_on_the_locked_versions():
     others = {name: version(name) for name, pin in pins().items() if Version(Version(version(name)).public) != pin}
     assert not others, f"installed in other versions than locked: {others}; run `make setup`"
+
+
+def test_every_locked_version_accepts_the_oldest_python_allowed():
+    oldest = re.search(r">=([\d.]+)", PROJECT["requires-python"])[1] + ".0"
+    needs = {name: metadata(name).get("Requires-Python") for name in pins()}
+    assert not {name: need for name, need in needs.items() if need and Version(oldest) not in SpecifierSet(need)}
 
 
 def test_torch_is_pinned_exactly_and_without_a_build():
