@@ -1,6 +1,7 @@
 """Every test runs this repository's package, on one thread, as the pipeline does."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import psrl
 ROOT = Path(__file__).resolve().parent.parent
 
 torch.set_num_threads(1)
+# A shell starts jobs in the background with this signal ignored, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart() -> None:
