@@ -249,7 +249,7 @@ models = {
 # Two questions to each model, for 90% intervals. Does the *true* change lie where its spread, what it says it does not
 # know, puts it? And does the *observed* change lie where its spread and its noise together put it?
 
-# %% tags=["nbval-check-output"]
+# %%
 truth = {name: (task.dynamics(rows[..., :3], rows[..., 3:4]) - rows[..., :3]).double() for name, rows in unseen.items()}
 inside = {}
 print(f"{'':22s}{'rms error':>10s}{'rms spread':>12s}{'truth within':>14s}{'seen within':>13s}")
@@ -316,7 +316,7 @@ save(
 # Cartpole after one random episode we evaluate the same 200 candidates again and again, and count how many of the true
 # elites (those by very many particles) are among the chosen. Choosing blindly would find a tenth of them.
 
-# %% tags=["nbval-check-output"]
+# %%
 agent = PETS(resolve(params, task="cartpole", method="pets", seeds=[0], episodes=2))
 agent.episode()
 agent.learn()
