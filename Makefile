@@ -23,7 +23,7 @@ setup: .venv/.ready ## create .venv with the pinned versions (3 min; others call
 repro: setup ## execute all notebooks on the committed results, train what is missing, report what differs (10 min)
 	@mkdir -p build && touch build/repro-started
 	@$(BIN)/psrl sweep
-	@$(BIN)/dvc repro train theory filmstrip levels
+	@$(BIN)/dvc repro train theory filmstrip film levels
 	@$(BIN)/dvc repro --force --single-item $(NOTEBOOKS)
 	@$(BIN)/psrl report --since build/repro-started
 

@@ -25,8 +25,8 @@
 #
 # **Answer in advance.** One sampled model per episode is enough to balance a pole within a handful of episodes. The
 # published scales make samples that hardly differ: what drives exploration then is how the network extrapolates, not
-# the posterior. Choosing the scales by maximum evidence, as `psrl-eb` does, changes that, and with a learned reward it
-# decides whether the pendulum is swung up at all.
+# the posterior. Choosing the scales by maximum evidence, as `psrl-eb` does, changes that: with a learned reward the
+# pendulum is swung up several episodes sooner, and more reliably.
 #
 # Runs in about a minute: a pole is balanced live, everything about five seeds is read from committed results.
 
@@ -278,9 +278,13 @@ display(pd.DataFrame(summary).T.map(lambda value: f"{value:.2g}"))
 #   directions that its features have, and features trained on a hanging pendulum have none for standing.
 # - The difference is the direction of the error. With raw targets the network has learned a large negative level and
 #   carries it on: upright looks worse than hanging. With standardised targets the level is taken out, and upright looks
-#   no worse. A planner goes where it hopes for reward, so the one stays down and the other goes up and finds out.
+#   no worse. A planner goes where it hopes for reward, so the one has no reason yet to go up, and the other has.
 #
-# So the explanation is not that the small noise scale leaves no uncertainty to explore with, though it leaves very
+# It is a belief after *one* episode, and it does not last: plans that are wrong about the dynamics swing the pendulum
+# by accident, each swing shows rewards a little better than the last, and the features are trained again. Section 5
+# shows that the published scales get there too, and how much later.
+#
+# So the difference is not that the small noise scale leaves no uncertainty to explore with, though it leaves very
 # little; both have far too little. It is optimism by extrapolation, and it is a property of this task: a target whose
 # unseen values lie above the seen ones.
 
@@ -300,22 +304,22 @@ assert toy() or summary["psrl"]["posterior sd there"] < summary["psrl-eb"]["post
 # %%
 published = experiments()
 panels = {
-    "cartpole-noisy-oracle-psrl": ("Cartpole, oracle reward", 195, "195"),
-    "pendulum-noisy-oracle-psrl": ("Pendulum, oracle reward", -700, "-700"),
-    "pendulum-noisy-learned-psrl-eb": ("Pendulum, learned reward", -700, "-700"),
-    "reacher-oracle-psrl": ("Reacher, oracle reward", -60, "-60"),
+    "Cartpole, oracle reward": (["cartpole-noisy-oracle-psrl"], 195),
+    "Pendulum, oracle reward": (["pendulum-noisy-oracle-psrl"], -700),
+    "Pendulum, learned reward": (["pendulum-noisy-learned-psrl", "pendulum-noisy-learned-psrl-eb"], -700),
+    "Reacher, oracle reward": (["reacher-oracle-psrl"], -60),
 }
-available = {name: pd.read_csv(Files.named(name).runs) for name in panels if name in published}
-fig, axes = plt.subplots(1, len(available), figsize=(3.4 * len(available), 3), squeeze=False)
-for ax, (name, table) in zip(axes[0], available.items(), strict=True):
-    title, level, label = panels[name]
-    method = published[name].method
-    for _, trial in table.groupby("seed"):
-        ax.plot(trial["episode"], trial["return"], color=COLOURS[method], lw=0.7, alpha=0.5)
-    mean = table.groupby("episode")["return"].mean()
-    ax.plot(mean.index, mean, color=COLOURS[method], lw=2.2, label=LABELS[method])
+available = {name: pd.read_csv(Files.named(name).runs) for names, _ in panels.values() for name in names}
+fig, axes = plt.subplots(1, len(panels), figsize=(3.4 * len(panels), 3), squeeze=False)
+for ax, (title, (names, level)) in zip(axes[0], panels.items(), strict=True):
+    for name in names:
+        table, method = available[name], published[name].method
+        for _, trial in table.groupby("seed"):
+            ax.plot(trial["episode"], trial["return"], color=COLOURS[method], lw=0.7, alpha=0.5)
+        mean = table.groupby("episode")["return"].mean()
+        ax.plot(mean.index, mean, color=COLOURS[method], lw=2.2, label=LABELS[method])
     ax.axhline(level, color="black", ls=":", lw=1)
-    ax.annotate(label, (mean.index[0], level), ha="left", va="bottom", fontsize=9)
+    ax.annotate(f"{level}", (1, level), ha="left", va="bottom", fontsize=9)
     ax.set(title=title, xlabel="episode")
     ax.legend(loc="lower right")
 axes[0, 0].set_ylabel("return")
@@ -323,7 +327,8 @@ save(
     fig,
     "09_learning",
     inputs=[Files.named(name).runs for name in available],
-    alt="Learning curves of five seeds and their mean on the tasks that have been run; dotted: the level asked for.",
+    alt="Learning curves of five seeds and their mean, one panel per task; dotted: the level asked for. With a learned "
+    "reward on the Pendulum the evidence scales cross it earlier than the published ones.",
 )
 
 
@@ -335,22 +340,35 @@ def at(name, low, high):
 
 
 checks = {
-    "Cartpole: every seed reaches 195 in some episode before the 7th": lambda: (
+    "Cartpole: every seed reaches 195 in some episode before the 7th": (
         available["cartpole-noisy-oracle-psrl"].query("episode < 7").groupby("seed")["return"].max().min() >= 195
     ),
-    "Pendulum, oracle reward: mean above -700 by episode 10": lambda: (
-        at("pendulum-noisy-oracle-psrl", 1, 10).max() > -700
-    ),
-    "Pendulum, learned reward, evidence scales: mean above -700 by episode 7": lambda: (
+    "Pendulum, oracle reward: mean above -700 by episode 10": at("pendulum-noisy-oracle-psrl", 1, 10).max() > -700,
+    "Pendulum, learned reward, evidence scales: mean above -700 by episode 7": (
         at("pendulum-noisy-learned-psrl-eb", 1, 7).max() > -700
     ),
-    "Reacher: mean above -60 over episodes 15 to 20": lambda: at("reacher-oracle-psrl", 15, 20).mean() > -60,
+    "Reacher: mean above -60 over episodes 15 to 20": at("reacher-oracle-psrl", 15, 20).mean() > -60,
 }
-for (text, check), name in zip(checks.items(), panels, strict=True):
-    if name in available:
-        verdict = bool(check())
-        print(f"{'yes' if verdict else 'NO '}  {text}")
-        assert toy() or verdict, text
+for text, verdict in checks.items():
+    print(f"{'yes' if verdict else 'NO '}  {text}")
+    assert toy() or verdict, text
+
+# %% [markdown]
+# And what the scales are worth on the Pendulum with a learned reward, seed by seed (the seeds begin with the same
+# random episode): the first episode above -700, and the mean return of the ten last.
+
+# %%
+learned = {name: available[name] for name in panels["Pendulum, learned reward"][0]}
+first, late = {}, {}
+for name, table in learned.items():
+    good = table[table["return"] > -700].groupby("seed")["episode"].min()
+    first[name] = good.reindex(table["seed"].unique(), fill_value=np.inf).to_numpy()
+    late[name] = table[table["episode"] > table["episode"].max() - 10].groupby("seed")["return"].mean().to_numpy()
+    label = LABELS[published[name].method]
+    print(f"{label:20s} first above -700 in episode {first[name].tolist()}, then {late[name].round(0).tolist()}")
+published_scales, by_evidence = learned
+assert toy() or np.median(first[by_evidence]) < np.median(first[published_scales]), "evidence scales are sooner"
+assert toy() or late[by_evidence].mean() > late[published_scales].mean(), "and better in the end"
 
 # %% [markdown]
 # ## 6. What it costs
@@ -415,10 +433,12 @@ save(
 # %% [markdown]
 # ## What we learned
 #
-# - Algorithm 1 works as published: a handful of episodes for Cartpole, ten for the pendulum with its oracle.
+# - Algorithm 1 works as published: a handful of episodes for Cartpole, ten for the pendulum, with its oracle or with a
+#   learned reward.
 # - A Bayesian last layer is exact about its weights and silent about its features. Off the data both variants are
 #   overconfident by many sds; what looks like exploration is partly extrapolation.
-# - Evidence removes two numbers per task that would otherwise be set by hand, at the price of one eigendecomposition.
+# - Evidence removes two numbers per task that would otherwise be set by hand, at the price of one eigendecomposition;
+#   on the Pendulum with a learned reward it also learns sooner.
 #
 # ## Where we differ from the paper and the authors' code
 #

@@ -32,12 +32,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
 
-from psrl import claims, curves, paper, statistics
-from psrl.config import experiments
+from psrl import claims, curves, film, paper, statistics
+from psrl.config import experiment, experiments
 from psrl.figures import COLOURS, LABELS, save, use_style
 from psrl.forest import Row, forest
 from psrl.notebook import toy
 from psrl.published import Study
+from psrl.tasks import TASKS, drawing
 
 use_style()
 
@@ -101,7 +102,56 @@ fig = curves.figure(study, paper.FIGURE_2, columns=3)
 save(fig, "11_figure2", alt=curves.alternative(study, paper.FIGURE_2), inputs=study.files(*paper.FIGURE_2))
 
 # %% [markdown]
-# ## 4. What a step costs
+# ## 4. What learning looks like
+#
+# Numbers hide what was learned. Here is one trial of each task, recorded while it learned: its first episode, which is
+# random, above its last one. The method is MPC-PSRL with scales by evidence and the reward given; `films` in
+# `params.yaml` says for how many episodes it trained. The book shows the same as moving pictures.
+
+
+# %% tags=["nbval-check-output"]
+def rows_of(name):
+    """Rows of a filmstrip: what each episode was, and its return."""
+    last = experiment(name, section="films").episodes
+    titles = {film.FIRST: "episode 1, random", film.LAST: f"episode {last}, learned"}
+    return {f"{titles[key]}: return {e.returns[0]:.0f}": e.states[0] for key, e in film.load(name).items()}
+
+
+def strip(name, message):
+    rows = rows_of(name)
+    steps = np.linspace(1, len(next(iter(rows.values()))), 7).round().astype(int)
+    fig = drawing.filmstrip(name, rows, steps, width=1.5, first=1)
+    fig.suptitle(message)
+    return fig
+
+
+for name in TASKS:
+    first, last = (film.load(name)[key].returns[0] for key in (film.FIRST, film.LAST))
+    print(f"{name:9s} first episode {first:8.1f}   last episode {last:8.1f}")
+    assert toy() or last > first, "what is shown is worth showing"
+
+# %%
+fig = strip("cartpole", "Cartpole: the pole falls once, then it is held")
+alt = "Two episodes of Cartpole. In the first the pole falls over; in the last it stays upright near the middle."
+save(fig, "11_film_cartpole", alt=alt, inputs=[film.file("cartpole")])
+
+# %%
+fig = strip("pendulum", "Pendulum: dangling, then swung up and balanced")
+alt = "Two episodes of the Pendulum. In the first the rod stays near the bottom; in the last it swings up and stands."
+save(fig, "11_film_pendulum", alt=alt, inputs=[film.file("pendulum")])
+
+# %%
+fig = strip("reacher", "Reacher: flailing, then the hand goes to its goal")
+alt = "Two episodes of the Reacher. In the first the arm flails; in the last it folds until its hand is at the goal."
+save(fig, "11_film_reacher", alt=alt, inputs=[film.file("reacher")])
+
+# %%
+fig = strip("pusher", "Pusher: waving, then the hand goes for the object")
+alt = "Two episodes of the Pusher. In the first the arm moves and the object does not; in the last the hand pushes it."
+save(fig, "11_film_pusher", alt=alt, inputs=[film.file("pusher")])
+
+# %% [markdown]
+# ## 5. What a step costs
 #
 # CPU time per environment step of one trial, training included, averaged over all episodes of a curve. Beside it the
 # paper's figures for an RTX 2080 Ti, which its appendix gives as hours per 150,000 steps; for Cartpole and Pendulum it
@@ -157,7 +207,7 @@ alt = (
 save(fig, "11_cost", alt=alt, inputs=study.files(*paper.SETTINGS))
 
 # %% [markdown]
-# ## 5. Return against time
+# ## 6. Return against time
 #
 # Episodes count experience. Where experience is cheap, time counts: here the same curves against CPU-hours per trial,
 # and against the wall clock of the process that ran them. The planners run all their trials in lockstep in one process,
@@ -175,7 +225,7 @@ alt = "Return against wall-clock hours of a process, one small panel per setting
 save(fig, "11_wall_clock", alt=alt, inputs=study.files(*paper.SETTINGS))
 
 # %% [markdown]
-# ## 6. Ablations
+# ## 7. Ablations
 #
 # MPC-PSRL as published with one thing changed: when the posterior is sampled (once per episode as published, at every
 # step, or never: its mean is used), the width of the feature layer, the scales of prior and noise, the number of

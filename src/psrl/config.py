@@ -85,13 +85,14 @@ def read_params(path: Path | None = None) -> dict:
     return params
 
 
-def experiment(name: str, params: Mapping | None = None) -> Run:
-    """The experiment ``name`` of params.yaml."""
+def experiment(name: str, params: Mapping | None = None, section: str = "experiments") -> Run:
+    """The experiment ``name`` of params.yaml, or of another of its sections that lists runs."""
     params = params or read_params()
-    if name not in params["experiments"]:
-        raise ConfigError(f"experiment {name!r} is unknown; valid: {', '.join(params['experiments'])}")
-    values = params["experiments"][name]
-    where = f"experiments.{name}"
+    listed = params.get(section, {})
+    if name not in listed:
+        raise ConfigError(f"{section.removesuffix('s')} {name!r} is unknown; valid: {', '.join(listed)}")
+    values = listed[name]
+    where = f"{section}.{name}"
     _check_names(values, {"task", "method", "reward", "noise", "seeds", "episodes", "set"}, where)
     own = {key: value for key, value in values.items() if key != "set"}
     return resolve(params, where=where, overrides=values.get("set", {}), **own)

@@ -129,8 +129,13 @@ _reacher, _pusher = cache(reacher.build), cache(pusher.build)
 DRAW = {"cartpole": draw_cartpole, "pendulum": draw_pendulum, "reacher": draw_reacher, "pusher": draw_pusher}
 
 
-def filmstrip(name: str, episodes: Mapping[str, np.ndarray], steps: Sequence[int], width: float = 1.6) -> Figure:
-    """A row of pictures per episode, labelled by its key; states [T, ...] as `DRAW` takes them, shown at `steps`."""
+def filmstrip(
+    name: str, episodes: Mapping[str, np.ndarray], steps: Sequence[int], width: float = 1.6, first: int = 0
+) -> Figure:
+    """A row of pictures per episode, labelled by its key; states [T, ...] as `DRAW` takes them, shown at `steps`.
+
+    `first` is the step that the first state belongs to.
+    """
     (left, right), (low, high) = WINDOWS[name]
     height = width * (high - low) / (right - left) + 0.3
     shape = (width * len(steps), height * len(episodes))
@@ -138,7 +143,7 @@ def filmstrip(name: str, episodes: Mapping[str, np.ndarray], steps: Sequence[int
     for row, (label, states) in zip(axes, episodes.items(), strict=True):
         row[0].set_title(label, loc="left", fontsize=9)
         for ax, step in zip(row, steps, strict=True):
-            DRAW[name](ax, states[step])
+            DRAW[name](ax, states[step - first])
     for ax, step in zip(axes[-1], steps, strict=True):
         ax.set_xlabel(f"step {step}", fontsize=9)
     return fig

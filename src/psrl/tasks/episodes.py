@@ -72,15 +72,15 @@ def planned_episodes(
 def _play(task: Task, seeds: Sequence[int], noise: float, act: Callable) -> Episodes:
     vector = task.make_vec(len(seeds), noise)
     observations, _ = vector.reset(seed=list(seeds))
-    states, rewards = [_drawn(vector.envs)], []
+    states, rewards = [drawn(vector.envs)], []
     for _ in range(task.steps):
         observations, reward, *_ = vector.step(act(vector.envs, observations))
-        states.append(_drawn(vector.envs))
+        states.append(drawn(vector.envs))
         rewards.append(reward)
     return Episodes(np.stack(states, axis=1), np.stack(rewards, axis=1))
 
 
-def _drawn(envs: Sequence[gymnasium.Env]) -> np.ndarray:
+def drawn(envs: Sequence[gymnasium.Env]) -> np.ndarray:
     """What a drawing of each environment needs: an arm's qpos, else the state."""
     inner = [env.unwrapped for env in envs]
     return np.stack([env.data.qpos.copy() if hasattr(env, "data") else np.array(env.state) for env in inner])
