@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import display
+from matplotlib.ticker import MaxNLocator
 
 from psrl.agent import MPCPSRL
 from psrl.config import experiments, read_params, resolve
@@ -310,6 +311,14 @@ panels = {
     "Reacher, oracle reward": (["reacher-oracle-psrl"], -60),
 }
 available = {name: pd.read_csv(Files.named(name).runs) for names, _ in panels.values() for name in names}
+
+
+def at(name, low, high):
+    """Mean return over seeds, by episode, in a range of episodes."""
+    table = available[name]
+    return table[table.episode.between(low, high)].groupby("episode")["return"].mean()
+
+
 fig, axes = plt.subplots(1, len(panels), figsize=(3.4 * len(panels), 3), squeeze=False)
 for ax, (title, (names, level)) in zip(axes[0], panels.items(), strict=True):
     for name in names:
@@ -321,8 +330,11 @@ for ax, (title, (names, level)) in zip(axes[0], panels.items(), strict=True):
     ax.axhline(level, color="black", ls=":", lw=1)
     ax.annotate(f"{level}", (1, level), ha="left", va="bottom", fontsize=9)
     ax.set(title=title, xlabel="episode")
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.legend(loc="lower right")
 axes[0, 0].set_ylabel("return")
+axes[0, -1].set_ylim(-330, 10)  # the random first episode, far below, would hide all others
+axes[0, -1].text(1.2, -320, f"from {at('reacher-oracle-psrl', 1, 1).item():.0f}", fontsize=9)
 save(
     fig,
     "09_learning",
@@ -333,12 +345,6 @@ save(
 
 
 # %%
-def at(name, low, high):
-    """Mean return over seeds, by episode, in a range of episodes."""
-    table = available[name]
-    return table[table.episode.between(low, high)].groupby("episode")["return"].mean()
-
-
 checks = {
     "Cartpole: every seed reaches 195 in some episode before the 7th": (
         available["cartpole-noisy-oracle-psrl"].query("episode < 7").groupby("seed")["return"].max().min() >= 195
@@ -403,6 +409,20 @@ for row in training:
 print(f"two runs side by side take {beside['ratio']:.2f} times as long as one")
 print(f"peak memory of Pusher at 200 episodes: {memory['peak_gib']:.2f} GiB")
 assert max(row["ratio_of_five"] for row in training) <= 0.5 and beside["ratio"] <= 1.15 and memory["peak_gib"] < 1.4
+
+# %% [markdown]
+# A **sweep** hands equal runs to the cores through Ray. In a run the engine does what is neither planning, training nor
+# environment: it builds the learner once and saves a checkpoint after every episode.
+
+# %%
+swept = bench("sweep")[0]
+print(f"eight {swept['task']} runs on {swept['cores']} cores take {swept['ratio']:.2f} times as long as one alone,")
+print(f"{swept['ray_start_s']} s of Ray's start included")
+name = "cartpole-noisy-oracle-psrl"
+spent = pd.read_csv(Files.named(name).metrics).query("seed == 0").groupby("metric")["value"].sum()
+share = spent["seconds_engine"] / spent.filter(like="seconds_").sum()
+print(f"the engine's share of the published run {name}: {share:.2%}")
+assert swept["cores"] == 2 and swept["ratio"] <= 4.4 and (toy() or share < 0.02)
 
 # %% [markdown]
 # A plan grows in proportion to population, horizon and iterations (notebook 08). The **posterior** of $N$ rows with

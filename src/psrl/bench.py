@@ -6,6 +6,7 @@ scaling    growth with population, horizon, iterations, and of the posterior wit
 posterior  adding an episode's rows against fitting all rows anew
 memory     peak memory of a Pusher run with 200 episodes of data
 side       two runs side by side on two cores against one
+sweep      eight equal runs through Ray against one run alone
 """
 
 import argparse
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
 from psrl.agent import MPCPSRL
+from psrl.bench_engine import sweep
 from psrl.blr import Posterior
 from psrl.config import Run, read_params, resolve
 from psrl.ensemble import Sampler
@@ -272,8 +274,9 @@ def side(tasks: list[str]) -> list[dict]:
     return [{"one_s": round(one, 2), "two_at_once_s": round(two, 2), "ratio": round(two / one, 3)}]
 
 
-BENCHES = {f.__name__: f for f in (plan, train, scaling, posterior, memory, side)}
-DEFAULT_TASKS = {"plan": ["reacher", "pusher"], "train": ["reacher", "pusher"], "scaling": ["reacher"]}
+BENCHES = {f.__name__: f for f in (plan, train, scaling, posterior, memory, side, sweep)}
+ARMS = ["reacher", "pusher"]
+DEFAULT_TASKS = {"plan": ARMS, "train": ARMS, "scaling": ["reacher"], "sweep": ["cartpole"]}
 
 
 def machine() -> dict[str, str]:

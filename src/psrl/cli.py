@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     profile = command("profile", _profile, "print params.yaml with a profile laid over it")
     profile.add_argument("name", help="a file of profiles/, without .yaml")
 
-    bench = command("bench", _bench, "measure: a plan, a model fit, or what the engine and a sweep cost")
+    bench = command("bench", _bench, "measure: a plan, a model fit, a sweep")
     bench.add_argument("what", choices=["plan", "train", "scaling", "posterior", "memory", "side", "sweep"])
     bench.add_argument("--task", help="one task; all where it is not given")
     bench.add_argument("--json", action="store_true", help="print the measurements as JSON")
@@ -146,10 +146,8 @@ def _profile(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    if options.what == "sweep":
-        from psrl.bench_engine import main as bench
-    else:
-        from psrl.bench import main as bench
+    from psrl.bench import main as bench
+
     return bench(options)
 
 
