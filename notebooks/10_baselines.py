@@ -591,7 +591,9 @@ for method, overrides in small.items():
 #   every 250; a fit is a fixed number of gradient steps instead of early stopping on held-out data. All rollouts due
 #   until the next fit start then, from states drawn uniformly from everything real, and are dropped at the next fit.
 #   The oracle is the environment's own reward, on Cartpole too: the authors' smoother planning oracle would be another
-#   task for a policy. Without it, the ensemble predicts the reward as one more output.
+#   task for a policy. Without it, the ensemble predicts the reward as one more output. The policy sees centred states,
+#   scaled down where they vary by more than 1 and never up: raw, its critics diverge on Cartpole; fully standardised,
+#   it never leaves the bottom of the Pendulum (`psrl.mbpo` says why).
 # - **SAC and DDPG** are stable-baselines3's networks and updates in our own loop, because the library has one number
 #   for the random steps and the start of training, and the public code two. The library has no switch for DDPG's
 #   gradient clipping; a hook that torch's optimisers call before each step does it. Time limits are truncations: we

@@ -108,3 +108,17 @@ def test_the_first_episode_is_random_and_trains_nothing():
 def test_rollouts_that_the_members_cannot_share_are_refused():
     with pytest.raises(ConfigError, match="rollouts is 401; valid: a multiple of ensemble, 5"):
         learner(overrides={"rollouts": 401})
+
+
+def test_the_policy_sees_nothing_magnified():
+    """Wide components are scaled to sd 1, narrow ones keep theirs: what has hardly varied is not made to look wide."""
+    mbpo = learner()
+    generator = torch.Generator().manual_seed(0)
+    sds = torch.tensor([0.03, 0.2, 5.0])
+    state = torch.randn(200, 3, generator=generator) * sds + 2
+    mbpo.ensemble.networks.standardise_with(torch.cat([state, torch.zeros(200, 1)], dim=-1).expand(5, -1, -1))
+    mean, sd = mbpo.scales()
+    seen = (state - mean) / sd
+    assert seen.mean(dim=0).abs().max() < 1e-3
+    torch.testing.assert_close(seen.std(dim=0, correction=0)[2], torch.tensor(1.0), rtol=1e-4, atol=0)
+    torch.testing.assert_close(seen.std(dim=0), state.std(dim=0).clamp(max=1), rtol=1e-2, atol=0)

@@ -18,8 +18,10 @@ class MBPO(OffPolicy):
     With a learned reward the ensemble has one more output. The oracle is always the environment's own reward: a policy
     becomes good at what it is paid for, and the smoother function the authors plan with on Cartpole is another task.
 
-    The policy sees states standardised like the model's inputs. At 40 updates per step, raw ones let the critics
-    diverge: on Cartpole a policy that flees meets positions thirty times as far out as those that pay.
+    The policy sees centred states, and those components scaled down that vary by more than 1. At 40 updates per step,
+    raw ones let the critics diverge: on Cartpole a policy that flees meets positions thirty times as far out as those
+    that pay. Nothing is scaled up. A pendulum that has only hung has hardly varied; magnified, the little it has seen
+    looks like all there is, upright lies dozens of sds away, and the policy settles for leaning on its torque.
 
     Rollouts are begun when the model is fitted, all that are due until the next fit, and are kept until then: from one
     episode to the next nothing of them is left, and a checkpoint needs only what is real.
@@ -70,9 +72,9 @@ class MBPO(OffPolicy):
         return super().act((self._row(state) - mean)[0] / sd[0], deterministic)
 
     def scales(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean and sd of the real states at the last fit, each [1, S]."""
+        """Mean and sd of the real states at the last fit, the sd at least 1, each [1, S]: for what the policy sees."""
         networks, size = self.ensemble.networks, self.task.state_dim
-        return networks.mean[0, :, :size], networks.sd[0, :, :size]
+        return networks.mean[0, :, :size], networks.sd[0, :, :size].clamp(min=1)
 
     def fit(self) -> None:
         """Refit the ensemble to all that is real."""
