@@ -135,8 +135,8 @@ class PETS:
 
 
 @dataclass(frozen=True)
-class SAC:
-    """Soft actor-critic as in the public code the authors used, through stable-baselines3."""
+class ModelFree:
+    """What SAC and DDPG have in common in the public code the authors used; through stable-baselines3 here."""
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
     width: int = setting("units of each of the two hidden layers", low=1)
@@ -146,21 +146,19 @@ class SAC:
     discount: float = setting("gamma", low=0, high=1)
     random_steps: int = setting("environment steps with random actions at the start", low=0)
     train_after: int = setting("environment steps before the first update", low=0)
+
+
+@dataclass(frozen=True)
+class SAC(ModelFree):
+    """Soft actor-critic."""
+
     entropy: float = setting("fixed entropy weight; 0 lets the library tune it", low=0)
 
 
 @dataclass(frozen=True)
-class DDPG:
-    """Deep deterministic policy gradient as in the public code the authors used, through stable-baselines3."""
+class DDPG(ModelFree):
+    """Deep deterministic policy gradient."""
 
-    version: int = setting("raised whenever the numbers the method produces change", low=1)
-    width: int = setting("units of each of the two hidden layers", low=1)
-    learning_rate: float = setting("of actor and critic", positive=True)
-    batch: int = setting("transitions per update", low=1)
-    replay: int = setting("transitions kept", low=1)
-    discount: float = setting("gamma", low=0, high=1)
-    random_steps: int = setting("environment steps with random actions at the start", low=0)
-    train_after: int = setting("environment steps before the first update", low=0)
     action_noise: float = setting("sd of the exploration noise, in units of the action bound", low=0)
 
 
