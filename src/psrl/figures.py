@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from psrl import paths
 
-_PALETTE = sns.color_palette("colorblind").as_hex()
+# seaborn's palette "colorblind", written out: importing seaborn for it takes longer than drawing a figure.
+_PALETTE = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161")
 
 # MPC-PSRL is red as in the paper; the rest of the palette is safe for colour-blind readers.
 COLOURS = {
