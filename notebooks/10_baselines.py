@@ -435,6 +435,7 @@ if all(pair.values()):
     needed = {method: steps_to(trial, target) for method, trial in pair.items()}
     print(f"Pendulum, steps to {target:.0f}: " + ", ".join(f"{LABELS[m]} {v:,.0f}" for m, v in needed.items()))
     print(f"MBPO needs {needed['sac'] / needed['mbpo']:.1f} times fewer steps than SAC")
+    assert toy() or needed["sac"] >= 2 * needed["mbpo"]
 else:
     print("not yet run on the Pendulum:", ", ".join(LABELS[m] for m, trial in pair.items() if not trial))
 

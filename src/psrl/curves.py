@@ -123,8 +123,7 @@ def _logarithmic(ax: Axes) -> None:
     ax.set_yscale("symlog", linthresh=10)
     ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=10, subs=[1, 2, 5]))
     ax.yaxis.set_major_formatter("{x:g}")
-    best = ax.dataLim.y1
-    ax.set_ylim(top=0.7 * best if best < 0 else None)
+    ax.set_ylim(top=min(0.7 * ax.dataLim.y1, 0))  # a standard deviation may reach above zero, a return does not
 
 
 def _episodes_and_steps(ax: Axes, last: int, steps: int) -> None:
