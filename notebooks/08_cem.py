@@ -136,7 +136,7 @@ def landscape_panel(ax, function, candidates, elites):
     """Candidates [N, 2], elites [K, 2], and the ellipse of two standard deviations of the elites."""
     ax.imshow(function(plane), extent=(-3, 3, -3, 3), origin="lower", cmap="Greys", vmax=1.8, interpolation="bilinear")
     ax.contour(grid[::4], grid[::4], function(plane)[::4, ::4], levels=4, colors="0.45", linewidths=0.6)
-    ax.plot(*candidates.T, ".", color="C0", ms=3.5)
+    ax.plot(*candidates.T, ".", color="C0", ms=3.5, rasterized=True)
     ax.plot(*elites.T, ".", color="C1", ms=6)
     centre, spread = elites.mean(dim=0), elites.std(dim=0, correction=0)
     ax.add_patch(Ellipse(tuple(centre), *(4 * spread), fc="none", ec="C6", lw=1.6))
@@ -653,7 +653,7 @@ for ax, i in zip(axes, (0, 2, 4), strict=True):
     unwrapped = np.degrees(np.unwrap(angles[i].numpy(), axis=0))
     unwrapped -= 360 * np.round((unwrapped[0] - 180) / 360)
     elites = totals[i].topk(5).indices
-    ax.plot(time, unwrapped, color="C5", lw=0.5, alpha=0.6)
+    ax.plot(time, unwrapped, color="C5", lw=0.5, alpha=0.6, rasterized=True)
     ax.plot(time, unwrapped[:, elites], color="C1", lw=1.6)
     ax.set(xlabel="time ahead (s)")
     ax.set_title(f"iteration {i + 1}: mean return {totals[i].mean():.0f}, best {totals[i].max():.0f}", fontsize=10)

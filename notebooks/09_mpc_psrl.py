@@ -26,7 +26,7 @@
 # **Answer in advance.** One sampled model per episode is enough to balance a pole within a handful of episodes. The
 # published scales make samples that hardly differ: what drives exploration then is how the network extrapolates, not
 # the posterior. Choosing the scales by maximum evidence, as `psrl-eb` does, changes that: with a learned reward the
-# pendulum is swung up several episodes sooner, and more reliably.
+# pendulum is swung up sooner, and more reliably.
 #
 # Runs in about a minute: a pole is balanced live, everything about five seeds is read from committed results.
 
@@ -281,9 +281,8 @@ display(pd.DataFrame(summary).T.map(lambda value: f"{value:.2g}"))
 #   carries it on: upright looks worse than hanging. With standardised targets the level is taken out, and upright looks
 #   no worse. A planner goes where it hopes for reward, so the one has no reason yet to go up, and the other has.
 #
-# It is a belief after *one* episode, and it does not last: plans that are wrong about the dynamics swing the pendulum
-# by accident, each swing shows rewards a little better than the last, and the features are trained again. Section 5
-# shows that the published scales get there too, and how much later.
+# It is a belief after *one* episode, and it does not last: Section 5 shows that the published scales get there too, and
+# how much later.
 #
 # So the difference is not that the small noise scale leaves no uncertainty to explore with, though it leaves very
 # little; both have far too little. It is optimism by extrapolation, and it is a property of this task: a target whose

@@ -1,5 +1,7 @@
 """What the Reacher's and the Pusher's environments have in common."""
 
+from abc import ABC, abstractmethod
+
 import gymnasium
 import numpy as np
 from gymnasium.envs.mujoco.mujoco_env import MujocoEnv
@@ -12,7 +14,7 @@ NO_GL = (
 )
 
 
-class ArmEnv(MujocoEnv):
+class ArmEnv(MujocoEnv, ABC):
     """A `MujocoEnv` whose model comes from an `MjSpec` instead of a file.
 
     Subclasses build their model and say which parts of the simulation they observe. Views of those parts are kept,
@@ -29,13 +31,13 @@ class ArmEnv(MujocoEnv):
         # Nothing is bounded: joint limits are soft.
         self.observation_space = Box(-np.inf, np.inf, shape=self.observe().shape, dtype=np.float64)
 
+    @abstractmethod
     def build(self) -> MjModel:
         """Compile the model."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observed(self) -> tuple[np.ndarray, ...]:
         """Views of `self.data` which, joined, are the observation; the simulation keeps them up to date."""
-        raise NotImplementedError
 
     def observe(self) -> np.ndarray:
         """The observation [S]."""
