@@ -37,8 +37,9 @@ import numpy as np
 import torch
 from IPython.display import Markdown, display
 
-from psrl import cem, levels
+from psrl import cem, claims, levels, statistics
 from psrl.agent import Regression
+from psrl.claims import Comparison, Curve
 from psrl.config import read_params, resolve
 from psrl.ensemble import Ensemble
 from psrl.features import Networks
@@ -343,27 +344,71 @@ for particles in (1, 5, 20):
     print(f"{particles:3d} particles: {share:4.0%} of the elites found (standard error {error:.0%})")
 more = elites / candidates < found[1][0] < found[5][0] < found[20][0]
 assert toy() or more, "more particles, more of the elites"
+networks = [candidate % agent.ensemble.members for _ in range(repeats) for candidate in chosen_by(1)]
+dealt = np.bincount(networks, minlength=agent.ensemble.members) / len(networks)
+print("one particle: the elites come from the five networks in shares", ", ".join(f"{share:.0%}" for share in dealt))
+assert toy() or dealt.max() > 1.5 * dealt.mean(), "a candidate wins by the network that judges it"
 
 # %% [markdown]
-# What that does to returns is for the experiments to say: the published runs of PETS that differ in particles alone.
+# And what does it do to returns? PETS on Cartpole without noise with 1, 5 and 20 particles. The seeds are the same, and
+# with them the random first episode and the networks' first weights, so trials can be compared one by one. Returns are
+# averaged over the planned episodes that all three have, costs over all planned episodes; with twenty particles only
+# three episodes were run, for what they cost.
 
 # %% tags=["nbval-check-output"]
-runs = {}
-for trial in study.published.values():
-    if trial.run.method == "pets":
-        key = Setting(trial.run.task, trial.run.noise, trial.run.reward)
-        runs.setdefault(key, {})[trial.run.settings.particles] = trial
-compared = {key: group for key, group in runs.items() if len(group) > 1}
-for key, group in compared.items():
-    for particles, trial in sorted(group.items()):
-        late = trial.returns[:, len(trial.returns[0]) // 2 :].mean(axis=1)
-        spread = late.std(ddof=1) / len(late) ** 0.5 if len(late) > 1 else float("nan")
-        print(
-            f"{key!s:22s}{particles:3d} particles: mean return of the second half {late.mean():8.1f} +- {spread:.1f}, "
-            f"{trial.milliseconds_per_step:7.1f} ms per step"
-        )
-if not compared:
-    print("not yet run: PETS with 1 or 20 particles beside 5 in the same setting")
+plain = Setting("cartpole", 0.0, "oracle")
+usual = settings("cartpole", "pets").particles
+by_particles = {
+    particles: study.find(plain, "pets", "" if particles == usual else f"particles x{particles / usual:g}")
+    for particles in (1, 5, 20)
+}
+shared = min(trial.run.episodes for trial in by_particles.values())
+planned = {particles: trial.returns[:, 1:shared].mean(axis=1) for particles, trial in by_particles.items()}
+unlike, prices = {}, {}
+for particles, trial in by_particles.items():
+    unlike[particles] = statistics.bootstrap(
+        np.mean, [planned[particles] - planned[usual]], np.random.default_rng(statistics.SEED)
+    )
+    compared = "" if particles == usual else f", against {usual} particles {unlike[particles]:+.1f}"
+    prices[particles] = 1000 * trial.cpu_seconds[:, 1:].mean() / trial.run.steps
+    mean, price = planned[particles].mean(), prices[particles]
+    print(f"{particles:2d} particles: return {mean:5.1f}, {price:5.0f} CPU ms per step{compared}")
+assert toy() or unlike[1].above_zero, "one particle learns sooner than five"
+assert toy() or unlike[20].high < 0.1 * 200, "twenty gain less than a tenth of a full return"
+assert toy() or 15 < prices[20] / prices[1] < 25, "the cost is proportional"
+
+# %%
+fig, (ax, cost) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=(3, 2))
+shades = {1: "#8fd3bd", 5: COLOURS["pets"], 20: "#01402f"}
+for offset, (particles, trial) in zip((-0.06, 0, 0.06), by_particles.items(), strict=True):
+    x = np.arange(1, trial.run.episodes + 1) + offset
+    ax.plot(x, trial.returns.T, "o", color=shades[particles], ms=4, alpha=0.5)
+    ax.plot(x, trial.returns.mean(axis=0), color=shades[particles], label=str(particles))
+longest = max(trial.run.episodes for trial in by_particles.values())
+ax.set(xlabel="episodes", ylabel="return", xticks=range(1, longest + 1))
+ax.legend(loc="lower right", title="particles")
+cost.bar([str(particles) for particles in prices], prices.values(), color=shades.values(), width=0.6)
+for x, height in enumerate(prices.values()):
+    cost.text(x, height, f"{height:.0f}", ha="center", va="bottom", fontsize=9)
+cost.margins(y=0.12)
+cost.set(xlabel="particles per candidate", ylabel="CPU ms per environment step")
+fig.suptitle("PETS on Cartpole: twenty particles learn like five, and one learns sooner")
+save(
+    fig,
+    "10_particles",
+    alt="Left: returns of PETS on Cartpole without noise, with 1, 5 and 20 particles per candidate: "
+    "single trials as dots and their mean. Right: bars of CPU milliseconds per environment step, which grow in "
+    "proportion to the particles.",
+    inputs=[trial.file for trial in by_particles.values()],
+)
+
+# %% [markdown]
+# **What we learn.** Twenty particles find more of the elites than five and gain next to nothing in return, at four
+# times the price. One particle finds fewest of them and learns *sooner*, at a fifth of the price. A candidate is then
+# judged by a single network, and those win that a hopeful network judges (the shares above): optimism by accident,
+# nearer to MPC-PSRL's belief in one model than to an average over five. That this is why it learns sooner is our guess;
+# that it does is measured, on an easy task without noise and in five trials. We keep five, one for each network,
+# because PETS is defined by that average.
 
 # %% [markdown]
 # ## 5. Are they as good as they should be?
@@ -402,9 +447,10 @@ save(
 )
 
 # %% [markdown]
-# **PETS** on Cartpole without noise should be as good as MPC-PSRL there. **MBPO** should need at most half of SAC's
-# environment steps to the same return on the Pendulum: 90% of the way from the random first episode to the lower of
-# the two final levels (mean of the last tenth of the episodes). Both are read from the published runs.
+# **PETS** on Cartpole without noise should be as good as MPC-PSRL there: not worse by more than a tenth of the way from
+# knowing nothing to the oracle planner (the rule of notebook 13). **MBPO** should need at most half of SAC's steps in
+# the environment to the same return on the Pendulum: 90% of the way from the random first episode to the lower of the
+# two final levels (mean of the last tenth of the episodes). Both are read from the published runs.
 
 
 # %% tags=["nbval-check-output"]
@@ -418,26 +464,23 @@ def last_tenth(trial):
     return trial.returns[:, -max(1, trial.returns.shape[1] // 10) :].mean()
 
 
-plain = Setting("cartpole", 0.0, "oracle")
-pair = {method: study.find(plain, method) for method in ("pets", "psrl")}
-if all(pair.values()):
-    episodes = min(trial.returns.shape[1] for trial in pair.values())
-    late = {method: trial.returns[:, :episodes][:, -episodes // 3 :].mean() for method, trial in pair.items()}
-    told = ", ".join(f"{LABELS[method]} {value:.1f}" for method, value in late.items())
-    print(f"Cartpole without noise, last third of {episodes} episodes: {told}")
-else:
-    print("not yet run on Cartpole without noise:", ", ".join(LABELS[m] for m, trial in pair.items() if not trial))
+both = Comparison(Curve(plain, "pets"), Curve(plain, "psrl"), "level", "not worse")
+level = claims.examine(study, both)
+for curve in (both.ours, both.theirs):
+    last = statistics.final_level(study.find(plain, curve.method).returns)
+    mean = statistics.bootstrap(np.mean, [last], np.random.default_rng(statistics.SEED))
+    print(f"Cartpole without noise, mean return of the last three episodes: {curve!s:9s}{mean:.1f}")
+told = f"{level.difference:+.2f} of normalised score" if level.difference else level.missing
+print(f"PETS minus MPC-PSRL: {told}; not worse: {level.verdict}")
+assert toy() or level.verdict in ("yes", "partly")
 
 pair = {method: study.find(Setting("pendulum", 0.0, "learned"), method) for method in ("mbpo", "sac")}
-if all(pair.values()):
-    begun = np.mean([trial.returns[:, 0].mean() for trial in pair.values()])
-    target = begun + 0.9 * (min(map(last_tenth, pair.values())) - begun)
-    needed = {method: steps_to(trial, target) for method, trial in pair.items()}
-    print(f"Pendulum, steps to {target:.0f}: " + ", ".join(f"{LABELS[m]} {v:,.0f}" for m, v in needed.items()))
-    print(f"MBPO needs {needed['sac'] / needed['mbpo']:.1f} times fewer steps than SAC")
-    assert toy() or needed["sac"] >= 2 * needed["mbpo"]
-else:
-    print("not yet run on the Pendulum:", ", ".join(LABELS[m] for m, trial in pair.items() if not trial))
+begun = np.mean([trial.returns[:, 0].mean() for trial in pair.values()])
+target = begun + 0.9 * (min(map(last_tenth, pair.values())) - begun)
+needed = {method: steps_to(trial, target) for method, trial in pair.items()}
+print(f"Pendulum, steps to {target:.0f}: " + ", ".join(f"{LABELS[m]} {v:,.0f}" for m, v in needed.items()))
+print(f"MBPO needs {needed['sac'] / needed['mbpo']:.1f} times fewer steps than SAC")
+assert toy() or needed["sac"] >= 2 * needed["mbpo"]
 
 # %% [markdown]
 # ## 6. Settings: the original, the appendix, here
@@ -581,7 +624,8 @@ for method, overrides in small.items():
 # - On the same data the ensemble's spread holds the truth more often than the posterior of the last layer, near the
 #   data and far from it. The paper's explanation of MPC-PSRL's success, that it captures model uncertainty better than
 #   ensembles, is not what we see.
-# - Fewer particles lose elites: that is the price of the default of five.
+# - More particles find more of the elites, and that is not what decides: on Cartpole twenty learn like five, and one
+#   learns sooner than both.
 #
 # ## Where we differ from the paper and the authors' code
 #

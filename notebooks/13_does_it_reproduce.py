@@ -252,5 +252,5 @@ assert np.all([f.difference is None or np.isfinite(f.difference.estimate) for f 
 # | "similar", "matches" | no margin | - | within 0.1 of normalised score |
 # | performance at convergence | a dotted line | - | mean over the last tenth of the episodes |
 # | MBPO, SAC, DDPG are judged by | not said | - | a greedy episode after each episode |
-# | deterministic Cartpole, Pendulum (r) | described, not shown | - | not among the planned experiments |
+# | deterministic Cartpole, Pendulum (r) | described, not shown | - | in the plan, for claims 2 and 3 |
 # | sampling per episode against per step | argued from theory | per episode only | an ablation |

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from psrl.statistics import Interval
 
 GREY = "#595959"
+OPAQUE = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # a note stays readable on the reference line
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def forest(ax: Axes, rows: Sequence[Row], reference: float | None = None) -> Non
     for y, row in enumerate(rows):
         if row.interval is None:
             place = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-            ax.text(0.98, y, row.note, fontsize=9, color=GREY, **place)
+            ax.text(0.98, y, row.note, fontsize=9, color=GREY, bbox=OPAQUE, **place)
             continue
         ax.plot([row.interval.low, row.interval.high], [y, y], color=row.colour, lw=2.2, solid_capstyle="butt")
         ax.plot(row.interval.estimate, y, "o", color=row.colour, ms=6)
