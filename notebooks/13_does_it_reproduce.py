@@ -181,13 +181,11 @@ save(fig, "13_differences", alt=alt, inputs=study.files(*paper.SETTINGS))
 
 # %% tags=["nbval-check-output"]
 table = {(line.setting, line.method): line for line in tables.lines(study)}
-numbers = {key: number for key, number in paper.CONVERGENCE.items() if key in table}
-assert toy() or numbers == paper.CONVERGENCE, "toy settings make other curves of the same experiments"
-for (setting, method), number in numbers.items():
+for (setting, method), number in paper.CONVERGENCE.items():
     print(f"{setting!s:14s}{LABELS[method]:12s} paper {number:6.1f}   here {table[setting, method]}")
 ranked = {
-    setting: sorted((m for s, m in numbers if s == setting), key=lambda m: numbers[setting, m])
-    for setting in dict.fromkeys(s for s, _ in numbers)
+    setting: sorted((m for s, m in paper.CONVERGENCE if s == setting), key=lambda m: paper.CONVERGENCE[setting, m])
+    for setting in dict.fromkeys(s for s, _ in paper.CONVERGENCE)
 }
 for setting, methods in ranked.items():
     summaries = [table[setting, method].summary for method in methods]

@@ -140,6 +140,18 @@ def test_changed_settings_are_described_relative_to_the_published_ones(repositor
     assert published.describe({}, None) == ""
 
 
+def test_toy_sizes_make_no_other_curve(repository):
+    folder, _ = repository(NAMES)
+    params = yaml.safe_load((folder / "params.yaml").read_text())
+    for values in params["experiments"].values():
+        if values["method"] == "psrl":
+            values["set"] = values.get("set", {}) | {"planner": {"population": 20, "elites": 4}, "batch": 8}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    study = Study.load()
+    assert study.find(REACHER, "psrl").name == "reacher-oracle-psrl"
+    assert study.find(REACHER, "psrl", "sample step").name == "ablation-reacher-step"
+
+
 def test_there_is_no_score_without_both_references_or_with_a_bad_oracle(repository):
     folder, _ = repository([name for name in NAMES if name != "reacher-oracle"])
     study = Study.load()

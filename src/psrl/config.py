@@ -181,13 +181,18 @@ def parse_overrides(texts: Iterable[str]) -> dict:
     return merged
 
 
-def read_profile(name: str) -> dict:
-    """params.yaml with profiles/NAME.yaml laid over it."""
+def profile(name: str) -> dict:
+    """What profiles/NAME.yaml says."""
     path = paths.ROOT / "profiles" / f"{name}.yaml"
     if not path.is_file():
         valid = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
         raise ConfigError(f"profile {name!r} is unknown; valid: {valid or 'none is there'}")
-    params = apply_profile(read_params(), yaml.safe_load(path.read_text()))
+    return yaml.safe_load(path.read_text())
+
+
+def read_profile(name: str) -> dict:
+    """params.yaml with profiles/NAME.yaml laid over it."""
+    params = apply_profile(read_params(), profile(name))
     experiments(params)  # refuses a profile that makes an experiment invalid
     return params
 

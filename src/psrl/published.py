@@ -146,10 +146,11 @@ class Study:
     def load(cls) -> "Study":
         params, complete = config.read_params(), config.read_profile(PROFILE)
         published = {name: read(name, run) for name, run in config.experiments(params).items()}
-        variations = {}
+        plan, variations = config.profile(PROFILE)["experiments"], {}
         for name, values in complete["experiments"].items():
             plain = {key: value for key, value in values.items() if key != "set"}
-            variations[name] = describe(values.get("set", {}), config.resolve(complete, where=name, **plain).settings)
+            changed = plan.get(name, values).get("set", {})  # as planned: run at toy sizes, it is still that curve
+            variations[name] = describe(changed, config.resolve(complete, where=name, **plain).settings)
         return cls(published, config.experiments(complete), variations)
 
     def find(self, setting: Setting, method: str, variation: str = "") -> Trials | None:
