@@ -51,7 +51,8 @@ margin = claims.MARGIN  # of normalised score: what is closer than this is "simi
 #
 # * **return**: mean over the episodes that both curves have. It is the area under the learning curve, so both learning
 #   sooner and ending higher count. This is what "outperforms" in a picture of learning curves means here.
-# * **level**: mean over the last tenth of each curve, "performance at convergence".
+# * **level**: mean over the last tenth of each curve (at least three episodes), "performance at convergence". A curve
+#   that still rises where it ends is judged by what it has reached.
 # * **episodes**: episodes to convergence as notebook 12 defines it, restricted to what both curves have.
 #
 # Differences are in normalised score (0: knows nothing, 1: oracle planner) or, as long as the two reference policies of
