@@ -375,7 +375,7 @@ for particles, trial in by_particles.items():
     print(f"{particles:2d} particles: return {mean:5.1f}, {price:5.0f} CPU ms per step{compared}")
 assert toy() or unlike[1].above_zero, "one particle learns sooner than five"
 assert toy() or unlike[20].high < 0.1 * 200, "twenty gain less than a tenth of a full return"
-assert toy() or 3.5 < prices[20] / prices[5] < 4.5 and 3.5 < prices[5] / prices[1] < 4.5, "four times each"
+assert toy() or (3.5 < prices[20] / prices[5] < 4.5 and 3.5 < prices[5] / prices[1] < 4.5), "four times each"
 
 # %%
 fig, (ax, cost) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=(3, 2))
@@ -615,8 +615,8 @@ for method, overrides in small.items():
 #
 # - The four baselines span what there is: a model and a planner (PETS), a model and a policy (MBPO), a policy alone
 #   (SAC, DDPG). MPC-PSRL shares PETS' planner and differs in one thing: it believes one sample for an episode.
-# - PETS asks its model five times as often as MPC-PSRL, MBPO pays in policy updates, the model-free methods pay in environment
-#   steps.
+# - PETS asks its model five times as often as MPC-PSRL, MBPO pays in policy updates, the model-free methods pay in
+#   environment steps.
 # - On the same data the ensemble's spread holds the truth more often than the posterior of the last layer, near the
 #   data and far from it. The paper's explanation of MPC-PSRL's success, that it captures model uncertainty better than
 #   ensembles, is not what we see.
