@@ -222,8 +222,8 @@ for family in noise.families():
 #   towards the middle until the ceiling stops it), so $\sigma^2 \ge 1/(12\,p_{\max}^2)$ and
 #   $2p_{\max}\ge 0.577/\sigma$: the uniform noise is the kindest, in one dimension.
 #
-# For the two families that are not unimodal the measured constant exceeds $2p_{\max}$; it equals $V$ for all. That is
-# the subject of Section 3.
+# For the two families that are not unimodal the measured constant exceeds $2p_{\max}$; it equals $V$ for all with
+# finite $V$. That is the subject of Section 3.
 
 # %% tags=["nbval-check-output"]
 constants = {family.name: 2 * family.p_max for family in noise.families()}
@@ -348,8 +348,8 @@ right.legend(loc="upper left")
 right.set_title(r"No multiple of $p_{\max}$ bounds the ratio")
 alt = (
     "Left: a Gaussian comb and its copy displaced by half a tooth, each filling the gaps of the other. Right: the"
-    " ratio of distance to displacement grows linearly with the number of teeth, between V and root I, while "
-    "twice the peak stays at 1.6."
+    " ratio of distance to displacement at half a tooth lies below V, which lies below root I; all three grow "
+    "linearly with the number of teeth, while twice the peak stays at 1.6."
 )
 save(fig, "01_comb", alt=alt)
 

@@ -26,8 +26,8 @@
 # and best possible for Gaussian noise. What does not survive are steps that were stated more generally than they hold:
 # other noises, a radius for pairs fixed in advance, a smaller dimension for the reward term and for features.
 #
-# Every row of the table carries a check that runs here, in seconds; if a verdict stopped being true, this notebook
-# would not execute. The evidence column says where the full argument is.
+# Every row carries a check of its core that runs here, in seconds; if it failed, this notebook would not execute. The
+# evidence column says where the full argument is.
 
 # %%
 from collections.abc import Callable
@@ -39,7 +39,7 @@ from IPython.display import Markdown
 
 from psrl.figures import COLOURS, save, use_style
 from psrl.notebook import scaled, toy
-from psrl.theory import bounds, chain, decomposition, features, growth, lqr, noise, regret, study, variances
+from psrl.theory import bandit, bounds, chain, decomposition, features, growth, lqr, noise, regret, study, variances
 from psrl.theory.posterior import Posterior
 
 use_style()
@@ -62,7 +62,7 @@ class Claim(NamedTuple):
 
 def nb(number, section):
     """A link to a section of another notebook."""
-    names = {1: "01_noise", 2: "02_decomposition", 3: "03_variances", 4: "04_regret", 5: "05_what_survives"}
+    names = {0: "00_tour", 1: "01_noise", 2: "02_decomposition", 3: "03_variances", 4: "04_regret"}
     return f"[{number:02d} §{section}]({names[number]}.ipynb)"
 
 
@@ -262,8 +262,17 @@ def only_one_covariance_is_symmetric():
     )
 
 
-def fixed_pairs_are_covered_and_aligned_ones_are_not():
-    return variances.fixed_violation(1, 0.05) < 0.1 and variances.aligned_violation(33, 0.05, both=True) > 0.9
+def fixed_pairs_are_covered_and_visited_ones_are_not():
+    # pairs that PSRL visits with H = 1: actions of a linear bandit
+    many = bandit.thompson(generator, 40, 64, 200).ratio > variances.fixed_radius(1.0, 1, 0.05)
+    return variances.fixed_violation(1, 0.05) < 0.1 and many.mean() > 0.8
+
+
+def the_union_bound_over_steps_does_not_help():
+    steps = 400
+    radius = variances.fixed_radius(1.0, 1, 0.05 / (2 * steps))  # log(4 T d_s / delta)
+    few, many = (bandit.thompson(generator, 20, d, steps).ratio > radius for d in (16, 128))
+    return few.any(axis=1).mean() < 0.1 and many.any(axis=1).all() and many.mean() > 0.7
 
 
 def all_pairs_are_covered_by_the_uniform_radius():
@@ -320,15 +329,25 @@ table(
             only_one_covariance_is_symmetric,
         ),
         Claim(
-            "Lemma 3: radius $2\\sqrt{2d_s\\sigma_k^2(h)\\log(2d_s/\\delta)}$ at the pairs visited",
-            "holds when the pair is fixed in advance",
+            "Proof of Lemma 3: radius $2\\sqrt{2d_s\\sigma_k^2(h)\\log(2d_s/\\delta)}$ at each pair visited",
+            "holds when the pair is fixed in advance; not at pairs that follow the sample",
             nb(3, 1) + ", " + nb(3, 2),
             "Lemma 3′: $2\\sigma_k(h)(\\sqrt{d_s}+\\sqrt d+\\sqrt{2\\log(2/\\delta)})$, all pairs at once",
-            "none: no radius is computed; a UCB variant must use Lemma 3′",
-            fixed_pairs_are_covered_and_aligned_ones_are_not,
+            "none: no radius is computed; an optimistic (UCB) variant must use Lemma 3′",
+            fixed_pairs_are_covered_and_visited_ones_are_not,
         ),
         Claim(
-            "Remark after Lemma 3: point-wise concentration, so no RKHS assumption",
+            "... and with $\\log(4Td_s/\\delta)$, a union bound, at all $T$ steps of a run",
+            "does not hold for large $d$",
+            nb(3, 2),
+            "the union hides the failure for moderate $d$ (in a bandit with $d=128$ four steps of five are outside); "
+            "Lemma 3′ needs one over episodes only",
+            "none",
+            the_union_bound_over_steps_does_not_help,
+        ),
+        Claim(
+            "Remark after Lemma 3: point-wise concentration, so no assumption on an RKHS norm (a measure of "
+            "smoothness that other analyses must assume bounded)",
             "conclusion holds, reason does not",
             nb(3, 3),
             "uniform concentration, free of that assumption because the prior is Gaussian",
@@ -339,7 +358,7 @@ table(
             "Proof of Theorem 1: subset of the largest variance per episode",
             "holds",
             nb(3, 5),
-            "Proposition on stale sums, which saves $\\sqrt H$",
+            "Proposition on stale sums, which saves $\\sqrt H$ once $T\\ge H^2d$",
             "updating once per episode costs little",
             largest_of_each_episode,
         ),
@@ -353,9 +372,9 @@ table(
         ),
         Claim(
             "App. C: $C_1$ bounded because episodes do not expand with $T$",
-            "holds when they do not expand with $H$ either",
+            "holds when pairs stay bounded, with $H$ too; Gaussian noise and prior leave no bound",
             nb(3, 4) + ", " + nb(4, 6),
-            "truncated sums: $C_1$ and $\\sigma_f$ inside a logarithm",
+            "truncated sums: $\\bar C_1$, a mean, and $\\sigma_f$ inside a logarithm",
             "unstable closed loops are where the printed constant explodes",
             constant_c1,
         ),
@@ -388,30 +407,55 @@ def rate_in_d_and_H():
 def eigenvalue():
     A, reached, missed = np.diag([1.2, 0.9]), np.eye(2)[:, :1], np.eye(2)[:, 1:]
     growth_of = [lqr.largest_eigenvalues(A, B, np.eye(2), np.eye(1), 40)[[19, 39]] for B in (reached, missed)]
-    return growth_of[0][1] < 1.02 * growth_of[0][0] and growth_of[1][1] > 1000 * growth_of[1][0]
+    one_system = growth_of[0][1] < 1.02 * growth_of[0][0] and growth_of[1][1] > 1000 * growth_of[1][0]
+    mean, median = lqr.eigenvalues_over_a_prior(1.2, 60)
+    return one_system and abs(mean[59] / mean[39] / 1.2**20 - 1) < 0.05 and median[59] < 1.001 * median[19]
 
 
 def relearned_features_break_the_identity():
-    def bias(way):
-        true, sampled = features.amplitudes(way, draws, 5, generator)
-        return decomposition.z_score(sampled - true)
+    def bias(way, points, number):
+        true, sampled = features.amplitudes(way, number, points, generator)
+        return (sampled - true).mean(), decomposition.z_score(sampled - true)
 
-    return abs(bias("average")) < 4 < bias("relearn")
+    exact, few, some, many = (
+        bias(way, points, number)
+        for way, points, number in (
+            ("average", 5, draws),
+            ("relearn", 2, 10 * draws),
+            ("relearn", 5, 10 * draws),
+            ("relearn", 80, draws),
+        )
+    )
+    broken = abs(exact[1]) < 4 < min(some[1], -few[1])
+    return broken and -0.07 < few[0] < -0.02 and 0.06 < some[0] < 0.1 and abs(many[0]) < 0.01
 
 
 def size_of_the_bound():
-    sizes = dict(states=4, controls=1, noise_sd=0.01, largest=1.0)
-    return (
-        bounds.useful_from(bounds.paper_bound, 200, **sizes)
-        > 1e15
-        > 1e10
-        > bounds.useful_from(bounds.repaired_bound, 200, **sizes)
-    )
+    sizes = dict(states=4, controls=1, noise_sd=0.1, largest=1.0)
+    printed, repaired = (bounds.useful_from(b, 200, **sizes) for b in (bounds.paper_bound, bounds.repaired_bound))
+    return 5e13 < printed < 5e14 and 1e9 < repaired < 1e10
+
+
+def a_sample_per_step_is_as_good(name):
+    # regret of a sample per step minus PSRL's: below zero at first, never above it beyond error
+    table = study.read(name)
+    per_step, psrl = (study.blocks(table, "steps", rule=rule)[1] for rule in ("per-step", "psrl"))
+    mean, half = growth.mean_interval(per_step - psrl)
+    return mean[0] + half[0] < 0 and np.all(mean - half < 0) and np.all(-mean < 0.2 * psrl.mean(axis=0))
 
 
 def commitment():
     prior = np.zeros(1), np.ones(1)
-    return chain.open_chance("psrl", 20, *prior)[0] == 0.5 and chain.open_chance("per-step", 20, *prior)[0] < 1e-6
+    corridor = chain.open_chance("psrl", 20, *prior)[0] == 0.5 and chain.open_chance("per-step", 20, *prior)[0] < 1e-6
+    # the pushes of notebook 00, Section 3
+    push = dict(states=1, controls=1, prior_sd_A=0.1, noise_sd=0.5, persistence=0.8)
+    psrl, per_step = (
+        regret.regrets(regret.learn(regret.Problem(**push), rule, draws, seed=52), 60).sum(axis=1).mean()
+        for rule in ("psrl", "per-step")
+    )
+    return (
+        corridor and 0.3 < per_step / psrl < 0.75 and (toy() or all(map(a_sample_per_step_is_as_good, ("lqr", "bump"))))
+    )
 
 
 def planning_floor():
@@ -425,7 +469,7 @@ table(
     [
         Claim(
             "Theorem 1: $\\tilde O(H^{3/2}d\\sqrt T)$, growth in $T$",
-            "holds, with bounded rewards and the repaired steps",
+            "holds, with bounded rewards and actions and the repaired steps",
             nb(4, 2) + ", " + nb(4, 3),
             "Theorem 1′: $\\tilde O(HR_{\\max}d\\sqrt T+H^2R_{\\max}d^{3/2})$, [04 §6](04_regret.ipynb)",
             "PSRL explores enough; no bonus needed",
@@ -449,10 +493,11 @@ table(
         ),
         Claim(
             "Remark of §3.4 and App. B: $\\lambda_1$ of an LQR is exponential in $H$",
-            "holds when a growing mode cannot be controlled",
+            "for one system only if a growing mode cannot be controlled; for the mean over a Gaussian prior: yes",
             nb(4, 9),
-            "else it converges to the Riccati solution",
-            "earlier bounds are loose for fewer systems than claimed",
+            "one stabilisable system: converges to the Riccati solution; mean over the prior: grows like $\\rho^H$, "
+            "not $\\rho^{2H}$",
+            "none",
             eigenvalue,
         ),
         Claim(
@@ -465,9 +510,10 @@ table(
         ),
         Claim(
             "§3.5: ... and still holds when $\\phi$ is re-learned",
-            "does not hold",
+            "does not follow: the proof's first identity fails",
             "`psrl.theory.features`, checked in this cell",
-            "the sample is no longer from the posterior; small bias that data reduce",
+            "the sampled optimum has a bias of either sign; in one example it vanishes with data (−0.04 at 2 points, "
+            "0.08 at 5, 0.00 at 80); whether the rate survives is open",
             "the method is a heuristic here; evidence-based scales (notebook 07) help to keep it honest",
             relearned_features_break_the_identity,
         ),
@@ -482,16 +528,17 @@ table(
         Claim(
             "§5.3: one model per episode instead of re-sampling at every step",
             "holds when rewards are many coordinated steps away",
-            nb(4, 5) + ", " + nb(4, 2),
-            "no measurable difference in LQR and bump",
-            "keep one sample per episode: it costs nothing and can be decisive",
+            ", ".join([nb(4, 5), nb(4, 2), nb(4, 3), nb(0, 3)]),
+            "where every step teaches, a sample per step is as good or a little better (LQR, bump; half the regret in "
+            "00 §3)",
+            "one sample per episode is insurance: a small price where every step teaches, decisive where it does not",
             commitment,
         ),
         Claim(
             "§5.3: performance guaranteed from a Bayesian view",
             "holds when models are solved exactly and the posterior is exact",
             nb(4, 8),
-            "MPC adds a loss in every episode that data do not remove",
+            "planning a few steps ahead (MPC) adds a loss in every episode that data do not remove",
             "choose $\\tau$ by this loss; stop plans at the end of the episode",
             planning_floor,
         ),
@@ -504,6 +551,10 @@ table(
 # different settings: linear-Gaussian transitions here, linear MDPs there.
 #
 # ## 5. The exponents in one picture
+#
+# The bounds carry logarithms, which a fitted power shows as a little more. Rows in $T$ are fitted over the last factor
+# 16. Where $T$ is not yet large against $d^2$ the power in $T$ is higher still (bump with $d=33$, notebook 04, Section
+# 4).
 
 # %%
 growth_rows = [("reward term: bandit, in $d-1$", exponent("bandit", "d", offset=1), 0.5, 1.0)]
@@ -521,6 +572,9 @@ for label, name, where in (
     x, blocks = study.blocks(study.read(name), "steps", rule="psrl", **where)
     growth_rows.append((label, growth.bootstrap_slope(x[-5:], blocks[:, -5:], BLOCKS), 0.5, 0.5))
 
+excess = max(measured.value - repaired for _, measured, _, repaired in growth_rows)
+assert toy() or 0 < excess < 0.02
+
 fig, ax = plt.subplots(figsize=(7.5, 4))
 for y, (_, measured, printed, repaired) in enumerate(growth_rows):
     ax.plot([measured.low, measured.high], [y, y], color=COLOURS["psrl"], lw=3)
@@ -530,14 +584,15 @@ for y, (_, measured, printed, repaired) in enumerate(growth_rows):
 ax.set_yticks(range(len(growth_rows)), labels=[row[0] for row in growth_rows])
 ax.invert_yaxis()
 ax.set(xlabel="exponent of PSRL's Bayesian regret", xlim=(0, 1.65))
-ax.set_title("Measured exponents stay at or below the repaired ones")
+fig.suptitle("Measured exponents exceed the repaired ones nowhere by more than 0.02", x=0.01, ha="left", size=11)
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 save(
     fig,
     "05_exponents",
     inputs=sorted(study.FOLDER.glob("*.csv")),
-    alt="Measured exponents of regret in T, d and H with intervals, beside the paper's and the repaired ones: all at "
-    "or below the repaired exponent; the bandit's exponent in d is one, above the one half of Appendix D.",
+    alt="Measured exponents of regret in T, d and H with intervals, beside the paper's and the repaired ones: none is "
+    "above the repaired exponent by more than 0.02; the bandit's exponent in d is one, above the one half of "
+    "Appendix D.",
 )
 
 # %% tags=["nbval-check-output"]
@@ -549,13 +604,13 @@ assert toy() or growth_rows[0][1].low > growth_rows[0][2]
 # %% [markdown]
 # ## What we learned
 #
-# 1. **The rate survives.** Bounded rewards, Gaussian noise, linear models, exact posterior, exact planning: then
-# PSRL's    Bayesian regret is $\tilde O(H^{3/2}d\sqrt T)$ and even $\tilde O(Hd\sqrt T+H^2d^{3/2})$.
+# 1. **The rate survives.** Bounded rewards and actions, Gaussian noise, linear models, exact posterior, exact planning:
+#    then PSRL's Bayesian regret is $\tilde O(H^{3/2}d\sqrt T)$ and, for long runs, $\tilde O(Hd\sqrt T)$.
 # 2. **What the repairs cost.** A factor $\sqrt d$ where few outputs meet many features: the reward term and the
-# modified    bound of Section 4.1. A factor $\sigma_f^2$ in a constant. Nothing in the order of the theorem.
-# 3. **What the algorithm takes from the theory.** One sample per episode; honest prior and noise scales; few features;
-#    bounded rewards; plans that are long enough and know the end. It does not take a guarantee: features are
-#   re-learned,  plans are short and approximate, and the bound is vacuous at the paper's sample sizes.
+#    modified bound of Section 4.1. A factor $\sigma_f^2$ in a constant. Nothing in the order of the theorem.
+# 3. **What the algorithm takes from the theory.** One sample per episode, as insurance; honest prior and noise scales;
+#    few features; bounded rewards; plans that are long enough and know the end. It does not take a guarantee: features
+#    are re-learned, plans are short and approximate, and the bound is vacuous at the paper's sample sizes.
 #
 # ## Where we differ from the paper and the authors' code
 #

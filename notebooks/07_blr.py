@@ -325,7 +325,8 @@ save(fig, "07_sample", alt=alt)
 # Both panels have the same mean and the same spread at every single $x$. Yet only the left ones are *models*: a plan of
 # 25 steps made in one of them is a consistent bet that this curve is the true one, and one episode can prove it right
 # or wrong. On the right the errors cancel along a plan, and so does the reason to explore. Algorithm 1 draws $w$ once
-# per episode for this reason; notebook 05 measures what happens to the regret otherwise. The posterior **mean** is
+# per episode for this reason; notebook 04 measures what happens to the regret otherwise (nothing in a linear-quadratic
+# problem, where noise and a smooth cost reveal everything nearby; ruin in a long corridor). The posterior **mean** is
 # nobody's hypothesis: an agent that plans with it is never curious.
 #
 # Note also what the band is silent about. It is the spread of $w$ *given these features*; the network that makes them
@@ -728,7 +729,7 @@ title = "Pendulum features at the published scales: subtracting covariances brea
 fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 alt = (
     "Left: relative error of predictive variances against rows for four ways to compute them; the float32 covariance "
-    "is off by a factor of up to hundreds in the first sixty rows, float64 precision with Cholesky never by more than "
+    "is off by a factor of up to thousands in the first sixty rows, float64 precision with Cholesky never by more than "
     "a thousandth. Right: in that range the float32 covariance repeatedly claims negative variances for most new pairs."
 )
 save(fig, "07_precision", alt=alt)
@@ -926,8 +927,8 @@ ax.set_title("The evidence has one hill, and its top is where the drawn weights 
 ax.legend(loc="upper right", labelcolor="white")
 alt = (
     "Contours of the log evidence over prior sd and noise sd: one hill, steep towards small noise; the maximum found "
-    "by the code is next to the root mean square of the weights and noises drawn, a little below the scales they were "
-    "drawn from."
+    "by the code is next to the root mean square of the weights and noises drawn. The prior sd there is half of what "
+    "the weights were drawn from, the noise sd a little below its own."
 )
 save(fig, "07_evidence", alt=alt)
 
@@ -981,7 +982,7 @@ assert np.all(np.abs(spread / theory[-1] - 1) < 4 / sqrt(2 * datasets) + 0.05)
 assert np.all(np.abs(middle - 1) < 5 * theory[-1] / sqrt(datasets) + 0.02)
 alt = (
     "Left: estimates of the prior sd scatter by about 16 percent around the truth at any number of rows. Right: the "
-    "scatter of the noise sd shrinks to two percent."
+    "scatter of the noise sd shrinks to three percent."
 )
 save(fig, "07_scales", alt=alt)
 
@@ -1059,8 +1060,8 @@ assert test[9] < 2.5 * test[3] and test[1] > 3 * test[3] and plain[9] > 5 * test
 # * Information about $d$ weights arrives like $\tfrac d2\log n$ (Section 5).
 # * Add precisions in float64 and factor them; never subtract covariances (Section 6).
 # * Adding rows is exact and as much cheaper as there are old rows; it ends where features are learned anew (Section 7).
-# * Maximum evidence finds the noise level to $1/\sqrt{2(n-d)}$ and a good enough prior (Section 8). It is the variant
-#   `psrl-eb` of this repository; what it does on the tasks is in notebooks 09 and 11.
+# * Maximum evidence finds the noise level to $1/\sqrt{2(n-d)}$ and a good enough prior (Section 8). The variant
+#   `psrl-eb` of this repository uses it, on standardised targets; what it does on the tasks is in notebooks 09 and 11.
 #
 # ## Where we differ from the paper and the authors' code
 #

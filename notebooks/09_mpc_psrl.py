@@ -21,12 +21,14 @@
 # Bayesian linear regression on them, and planning by the cross-entropy method.
 #
 # **Question.** What does the agent believe, what does it do, and how does the one turn into the other, from its first
-# random episode to the tenth? And what do the scales of the Bayesian layer decide?
+# random episode to the tenth? And what do the units of the targets and the scales of the Bayesian layer decide?
 #
 # **Answer in advance.** One sampled model per episode is enough to balance a pole within a handful of episodes. The
 # published scales make samples that hardly differ: what drives exploration then is how the network extrapolates, not
-# the posterior. Choosing the scales by maximum evidence, as `psrl-eb` does, changes that: with a learned reward the
-# pendulum is swung up sooner, and more reliably.
+# the posterior. Our variant `psrl-eb` changes two things, it standardises the targets and it chooses the scales by
+# maximum evidence. With a learned reward it swings the pendulum up sooner, and more reliably. What the first planned
+# episode hopes for is decided by standardising alone (Section 4). Which of the two changes makes the learning curves
+# better is not separated here.
 #
 # Runs in about a minute: a pole is balanced live, everything about five seeds is read from committed results.
 
@@ -40,12 +42,15 @@ import torch
 from IPython.display import display
 from matplotlib.ticker import MaxNLocator
 
+from psrl import convergence
 from psrl.agent import MPCPSRL
-from psrl.config import experiments, read_params, resolve
+from psrl.config import read_params, resolve
 from psrl.figures import COLOURS, LABELS, save, use_style
 from psrl.model import SampledModel
 from psrl.notebook import scaled, toy
+from psrl.paper import Setting
 from psrl.paths import RESULTS
+from psrl.published import Study
 from psrl.results import Files
 from psrl.tasks import TASKS
 
@@ -75,8 +80,8 @@ samples = 20  # posterior samples in a fan
 #
 # $$ s_{i+1} = s_i + w^\top \phi_f(s_i, a_i) + b + \epsilon, \qquad \epsilon \sim \mathcal N(0, \sigma^2 I). $$
 #
-# We follow one agent on the stochastic Cartpole with the planner's oracle reward, its planner a little smaller than in
-# the paper so that it runs while you read.
+# We follow one agent, of the variant `psrl-eb`, on the stochastic Cartpole with the planner's oracle reward. Its
+# planner is a little smaller than in the paper so that it runs while you read.
 
 # %%
 params = read_params()
@@ -127,7 +132,8 @@ for episode in range(1, episodes + 1):
 # %% [markdown]
 # ## 2. What the agent does in its first episode and in its last
 #
-# In episode 1 the pole falls within a second or so, and each step spent outside the allowed angle earns nothing.
+# In episode 1 the pole falls within a second or so, and each step spent outside the allowed angle earns nothing. The
+# figure cuts angles at 90 degrees: a pole that has fallen goes on below the cart, where nothing is earned either.
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 3.2))
@@ -142,13 +148,15 @@ for shade, index in zip(np.linspace(0.25, 1, len(shown)), shown, strict=True):
     )
 ax.axhspan(-12, 12, color="#029e73", alpha=0.12, lw=0)
 ax.text(steps * 0.02, 13, "pays 1 per step", ha="right", va="bottom", fontsize=9, color="#02624a")
-ax.set(xlabel="time in the episode (s)", ylabel="pole angle (degrees)", ylim=(-40, 95))
+ax.set(xlabel="time in the episode (s)", ylabel="pole angle (degrees, cut at ±90)", ylim=(-95, 95))
+ax.set_yticks([-90, -45, 0, 45, 90])
 ax.set_title("A random episode lets the pole fall; a few episodes later it stands")
 ax.legend(ncols=2, loc="lower left")
 save(
     fig,
     "09_episodes",
-    alt="Pole angle against time: far outside the rewarded band in episode 1, inside it throughout in the last one.",
+    alt="Pole angle against time, cut at 90 degrees: far outside the rewarded band in episode 1, inside it throughout "
+    "in the last one.",
 )
 
 # %%
@@ -161,15 +169,15 @@ assert scaled(late >= 195, True), "Cartpole is solved live at full scale"
 # ## 3. What a posterior sample looks like
 #
 # Take the actions the agent really executed in an episode, start where it was, and let samples of the model predict
-# where it goes. Each sample is a whole world; the agent believes in one of them per episode. Early on the samples
-# disagree, later they draw together. The path to compare them with is that of the true dynamics without noise; what
-# really happened strays from it by chance, 0.01 rad at every step.
+# where it goes. Each sample is a whole world; the agent believes in one of them per episode. After the last episode the
+# samples are closer together, and closer to the truth, than after the first planned one, but not steadily: each panel
+# starts from another state and follows other actions. The path to compare them with is that of the true dynamics
+# without noise; what really happened strays from it by chance, 0.01 rad at every step.
 
 # %%
 predicted = [index for index, entry in enumerate(history) if entry["fan"] is not None]
-chosen = sorted({predicted[0], predicted[len(predicted) // 2], predicted[-1]})
-fig, axes = plt.subplots(1, len(chosen), figsize=(3.1 * len(chosen) + 0.6, 3), sharex=True, squeeze=False)
-for ax, index in zip(axes[0], chosen, strict=True):
+fig, axes = plt.subplots(1, len(predicted), figsize=(2.6 * len(predicted) + 0.8, 3.4), sharex=True, sharey=True)
+for ax, index in zip(axes, predicted, strict=True):
     sampled, truth, happened = history[index]["fan"]
     time = np.arange(1, len(truth) + 1) * 0.02
     for path in sampled:
@@ -177,16 +185,18 @@ for ax, index in zip(axes[0], chosen, strict=True):
     ax.plot(time, torch.rad2deg(truth[:, 2]), color="black", lw=2)
     ax.plot(time, torch.rad2deg(happened[:, 2]), color="black", lw=1, ls=":")
     ax.set(title=f"episode {index + 1}", xlabel="seconds ahead")
-axes[0, 0].set_ylabel("pole angle (degrees)")
-axes[0, 0].plot([], [], color=COLOURS["psrl-eb"], label="20 sampled models")
-axes[0, 0].plot([], [], color="black", lw=2, label="true dynamics")
-axes[0, 0].plot([], [], color="black", lw=1, ls=":", label="what happened")
-axes[0, 0].legend(loc="best")
-fig.suptitle("Twenty samples of the model draw together as data come in", x=0.01, ha="left", fontsize=11)
+axes[0].set_ylabel("pole angle (degrees)")
+axes[0].plot([], [], color=COLOURS["psrl-eb"], label=f"{samples} sampled models")
+axes[0].plot([], [], color="black", lw=2, label="true dynamics")
+axes[0].plot([], [], color="black", lw=1, ls=":", label="what happened")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+title = "Twenty samples of the model: closer at the end than at the start, not steadily"
+fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 save(
     fig,
     "09_fans",
-    alt="Fans of twenty predicted pole angles beside the true one at three episodes; they narrow with the episodes.",
+    alt="Fans of twenty predicted pole angles beside the true one after each planned episode, all on one scale; the "
+    "last fan is narrower than the first, the third is about as wide as the first.",
 )
 
 # %%
@@ -194,13 +204,16 @@ spread = [entry["fan"][0][:, -1, 2].std().item() for entry in history[1:]]
 error = [(entry["fan"][0][:, -1, 2] - entry["fan"][1][-1, 2]).abs().mean().item() for entry in history[1:]]
 for name, values in (("spread of the samples", spread), ("their distance from the truth", error)):
     print(f"{name} at the end, by episode (degrees):", np.degrees(values).round(1))
-assert scaled(spread[-1] < spread[0], True)
+assert scaled(spread[-1] < 0.5 * spread[0] and error[-1] < 0.5 * error[0], True), "closer at the end than at the start"
+assert scaled(max(np.diff(spread)) > 0, True), "not steadily"
 
 # %% [markdown]
-# ## 4. What the scales decide: Pendulum with a learned reward
+# ## 4. What units and scales decide: Pendulum with a learned reward
 #
 # The published variant (`psrl`) regresses raw targets with a prior and noise sd set per task. The second variant
-# (`psrl-eb`) standardises targets and lets the evidence choose both scales of every output each episode.
+# (`psrl-eb`) differs in two things: it standardises targets, and it lets the evidence choose both scales of every
+# output each episode. To tell them apart we also take one step of the two: standardised targets with the published
+# scales.
 #
 # After one random episode the pendulum has only ever hung down. What does each variant believe about the reward of
 # standing upright, where it has never been? Five seeds, the published training, no tuning.
@@ -213,10 +226,17 @@ inputs = torch.cat([states, torch.zeros(len(angles), 1)], dim=-1).expand(5, -1, 
 true_reward = task.reward(states, torch.zeros(len(angles), 1), states, None)
 
 
-def after_one_episode(method):
+def after_one_episode(method, **overrides):
     """Regression of the reward after a random episode, with its belief on the grid: mean and sd [B, n]."""
     run = resolve(
-        read_params(), task="pendulum", method=method, reward="learned", noise=0.01, seeds=[0, 1, 2, 3, 4], episodes=1
+        read_params(),
+        task="pendulum",
+        method=method,
+        reward="learned",
+        noise=0.01,
+        seeds=[0, 1, 2, 3, 4],
+        episodes=1,
+        overrides=overrides,
     )
     agent = MPCPSRL(run)
     agent.episode()
@@ -233,6 +253,9 @@ def after_one_episode(method):
 
 
 beliefs = {method: after_one_episode(method) for method in ("psrl", "psrl-eb")}
+between = "psrl, standardised targets"
+compared = {"psrl": beliefs["psrl"], between: after_one_episode("psrl", scales="standardised")}
+compared["psrl-eb"] = beliefs["psrl-eb"]
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True)
@@ -253,8 +276,8 @@ fig.suptitle(
 save(
     fig,
     "09_reward_belief",
-    alt="Predicted reward against the angle for five seeds: the published scales extrapolate below the truth at "
-    "upright, with invisible bands, the evidence scales above it.",
+    alt="Predicted reward against the angle for five seeds: with raw targets and the published scales they extrapolate "
+    "below the truth at upright, with invisible bands; with standardised targets and scales by evidence, above it.",
 )
 
 # %%
@@ -267,25 +290,27 @@ summary = {
         "posterior sd there": sd[:, upright].mean().item(),
         "errors in posterior sds": ((mean - true_reward).abs() / sd)[:, upright].median().item(),
     }
-    for method, (mean, sd, rmse, rewards) in beliefs.items()
+    for method, (mean, sd, rmse, rewards) in compared.items()
 }
 display(pd.DataFrame(summary).T.map(lambda value: f"{value:.2g}"))
 
 # %% [markdown]
 # What we see, checked below:
 #
-# - Both variants fit the episode they have seen; a raw target near -9 is not out of reach for the published network.
-# - Both are overconfident about upright: the truth lies many posterior sds away. A Bayesian *last layer* knows only the
+# - All fit the episode they have seen; a raw target near -9 is not out of reach for the published network.
+# - All are overconfident about upright: the truth lies many posterior sds away. A Bayesian *last layer* knows only the
 #   directions that its features have, and features trained on a hanging pendulum have none for standing.
 # - The difference is the direction of the error. With raw targets the network has learned a large negative level and
 #   carries it on: upright looks worse than hanging. With standardised targets the level is taken out, and upright looks
-#   no worse. A planner goes where it hopes for reward, so the one has no reason yet to go up, and the other has.
+#   better. A planner goes where it hopes for reward, so the one has no reason yet to go up, and the other has.
+# - This is the work of standardising alone: with standardised targets and the published scales the belief at upright is
+#   the same as by evidence. What the evidence adds is a posterior sd some 60 times as large, still far too small.
 #
-# It is a belief after *one* episode, and it does not last: Section 5 shows that the published scales get there too, and
-# how much later.
+# It is a belief after *one* episode, and it does not last: Section 5 shows that the published variant gets there too,
+# and how much later.
 #
 # So the difference is not that the small noise scale leaves no uncertainty to explore with, though it leaves very
-# little; both have far too little. It is optimism by extrapolation, and it is a property of this task: a target whose
+# little; all have far too little. It is optimism by extrapolation, and it is a property of this task: a target whose
 # unseen values lie above the seen ones.
 
 # %%
@@ -295,14 +320,21 @@ for method, row in summary.items():
 seen = beliefs["psrl"][3].mean().item()
 assert toy() or summary["psrl"]["belief at upright"] < seen < summary["psrl-eb"]["belief at upright"]
 assert toy() or summary["psrl"]["posterior sd there"] < summary["psrl-eb"]["posterior sd there"]
+raw, same_scales, by_evidence = (summary[name]["belief at upright"] for name in ("psrl", between, "psrl-eb"))
+assert toy() or abs(by_evidence - same_scales) < 0.01 * (same_scales - raw), "standardising alone moves the belief"
+wider = summary["psrl-eb"]["posterior sd there"] / summary[between]["posterior sd there"]
+print(f"posterior sd at upright, evidence over published scales, both on standardised targets: {wider:.0f} times")
+assert toy() or 50 < wider < 70
 
 # %% [markdown]
 # ## 5. Does it learn? Five seeds at the paper's settings
 #
-# From committed results, every seed shown. The thresholds are the levels we asked of the implementation before any run.
+# From committed results, every seed shown. The thresholds are the levels we asked of the implementation before any run:
+# to be reached at some episode, which is not to say that they are held.
 
 # %%
-published = experiments()
+study = Study.load()
+published = {name: trials.run for name, trials in study.published.items()}
 panels = {
     "Cartpole, oracle reward": (["cartpole-noisy-oracle-psrl"], 195),
     "Pendulum, oracle reward": (["pendulum-noisy-oracle-psrl"], -700),
@@ -339,7 +371,8 @@ save(
     "09_learning",
     inputs=[Files.named(name).runs for name in available],
     alt="Learning curves of five seeds and their mean, one panel per task; dotted: the level asked for. With a learned "
-    "reward on the Pendulum the evidence scales cross it earlier than the published ones.",
+    "reward on the Pendulum the variant (standardised targets, scales by evidence) crosses it before the published "
+    "method.",
 )
 
 
@@ -348,19 +381,51 @@ checks = {
     "Cartpole: every seed reaches 195 in some episode before the 7th": (
         available["cartpole-noisy-oracle-psrl"].query("episode < 7").groupby("seed")["return"].max().min() >= 195
     ),
-    "Pendulum, oracle reward: mean above -700 by episode 10": at("pendulum-noisy-oracle-psrl", 1, 10).max() > -700,
-    "Pendulum, learned reward, evidence scales: mean above -700 by episode 7": (
+    "Pendulum, oracle reward: mean over seeds above -700 in some episode up to the 10th": (
+        at("pendulum-noisy-oracle-psrl", 1, 10).max() > -700
+    ),
+    "Pendulum, learned reward, variant: mean over seeds above -700 in some episode up to the 7th": (
         at("pendulum-noisy-learned-psrl-eb", 1, 7).max() > -700
     ),
-    "Reacher: mean above -60 over episodes 15 to 20": at("reacher-oracle-psrl", 15, 20).mean() > -60,
+    "Reacher: mean over seeds and episodes 15 to 20 above -60": at("reacher-oracle-psrl", 15, 20).mean() > -60,
 }
 for text, verdict in checks.items():
     print(f"{'yes' if verdict else 'NO '}  {text}")
     assert toy() or verdict, text
 
 # %% [markdown]
-# And what the scales are worth on the Pendulum with a learned reward, seed by seed (the seeds begin with the same
-# random episode): the first episode above -700, and the mean return of the ten last.
+# What is reached need not last. On the Pendulum single runs fall back to the bottom after they had swung up, with the
+# reward given too. And with a learned reward Cartpole takes longer. The rule of notebook 12 counts the runs that
+# converge: three episodes on end with a mean score of at least 0.9.
+
+
+# %%
+def converged(name):
+    """How many runs of an experiment converge, by the rule of notebook 12, and how many there are."""
+    trials = study.published[name]
+    scale = study.scale(Setting(trials.run.task, trials.run.noise, trials.run.reward))
+    if toy() and scale is None:  # an oracle planner of toy size may know no better
+        return 0, len(trials.returns)
+    return int(np.isfinite(convergence.times(scale(trials.returns))).sum()), len(trials.returns)
+
+
+counted = {name: converged(name) for name in [*available, "cartpole-learned-psrl"]}
+for name, (runs, among) in counted.items():
+    print(f"{runs} of {among} runs converge within {published[name].episodes} episodes: {name}")
+assert toy() or counted["cartpole-noisy-oracle-psrl"] == counted["pendulum-noisy-oracle-psrl"] == (5, 5)
+assert toy() or counted["cartpole-learned-psrl"] == (2, 5)
+name = "pendulum-noisy-oracle-psrl"
+later, means = available[name].query("episode > 10"), at(name, 11, 15)
+fallen = later[later["return"] < -1000]
+print(f"{name}, mean over seeds by episode from the 11th: {means.round(0).tolist()}")
+print(f"below -1000 after the 10th episode: {len(fallen)} of {len(later)} episodes, in {fallen.seed.nunique()} runs")
+assert toy() or (len(fallen) > 0 and means.min() < -700), "they fall back"
+
+# %% [markdown]
+# And what the variant (standardised targets, scales by evidence) is worth on the Pendulum with a learned reward, seed
+# by seed (the seeds begin with the same random episode): the first episode above -700, and the mean return of the ten
+# last. Which of its two changes does it is not separated here. With the reward given, an ablation that standardises
+# alone is in notebook 11, Section 8.
 
 # %%
 learned = {name: available[name] for name in panels["Pendulum, learned reward"][0]}
@@ -372,7 +437,7 @@ for name, table in learned.items():
     label = LABELS[published[name].method]
     print(f"{label:20s} first above -700 in episode {first[name].tolist()}, then {late[name].round(0).tolist()}")
 published_scales, by_evidence = learned
-assert toy() or np.median(first[by_evidence]) < np.median(first[published_scales]), "evidence scales are sooner"
+assert toy() or np.median(first[by_evidence]) < np.median(first[published_scales]), "the variant is sooner"
 assert toy() or late[by_evidence].mean() > late[published_scales].mean(), "and better in the end"
 
 # %% [markdown]
@@ -452,17 +517,22 @@ save(
 # %% [markdown]
 # ## What we learned
 #
-# - Algorithm 1 works as published: a handful of episodes for Cartpole, ten for the pendulum, with its oracle or with a
-#   learned reward.
+# - With the reward given, Algorithm 1 solves Cartpole within a handful of episodes and swings the Pendulum up within
+#   ten, though single runs fall back later. With a learned reward the Pendulum takes longer, and on Cartpole two of
+#   five runs get there in 15 episodes (notebook 12).
 # - A Bayesian last layer is exact about its weights and silent about its features. Off the data both variants are
 #   overconfident by many sds; what looks like exploration is partly extrapolation.
-# - Evidence removes two numbers per task that would otherwise be set by hand, at the price of one eigendecomposition;
-#   on the Pendulum with a learned reward it also learns sooner.
+# - The variant (standardised targets, scales by evidence) removes two numbers per task that would otherwise be set by
+#   hand, at the price of one eigendecomposition. On the Pendulum with a learned reward it also learns sooner. The hope
+#   it starts with comes from standardising; which of the two makes it learn sooner is not separated here.
 #
 # ## Where we differ from the paper and the authors' code
 #
 # | | paper | authors' code | here |
 # |---|---|---|---|
+# | hidden layers | 2 of 200; arms 4 of 200 | 2 of 200 and 1 of 2d; arms 3 of 200 and 1 of 2d | the code's |
+# | rows to train the features on | not said | a bootstrap; the posterior takes all | the code's |
+# | weight decay, passes over the data | not given | per task | the code's |
 # | horizon on Pendulum | 20 | 30 | 20 |
 # | particles per candidate | several | 1 | 1, a setting |
 # | noise of the reward model in a plan | yes | yes | left out: zero mean, it only blurs the ranking |

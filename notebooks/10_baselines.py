@@ -20,12 +20,12 @@
 # A new method is only as good as what it is compared with. The paper compares MPC-PSRL with PETS, MBPO, SAC and DDPG.
 #
 # **Questions.** What does each of the four model, and where is MPC-PSRL different? What does a step of each cost? Are
-# ours as good as they should be? And is the paper right that ensembles say too little about what they do not know?
+# ours as good as they should be? And does the posterior of MPC-PSRL say better than an ensemble what is not known?
 #
-# **Answers in advance.** The four differ in what they learn (nothing but values, a model, or both) and in who explores
-# (noise, entropy, or a model that is unsure). On the same data the ensemble's spread is *closer* to its true error
-# than the posterior of MPC-PSRL's last layer: the claim that ensembles under-represent uncertainty does not hold up
-# here.
+# **Answers in advance.** The four differ in what they learn (nothing but values, a model, or both) and in what makes
+# them explore (noise, entropy, or nothing but the errors of a model). On the same data the ensemble's spread is
+# *closer* to its true error than the posterior of MPC-PSRL's last layer: that MPC-PSRL "better captures the model
+# uncertainty" does not hold up here. That is one task, the Pendulum, after two random episodes, in five data sets.
 #
 # Runs in about a minute. You need Sections 4 and 5 of the paper; notebooks 07 to 09 explain MPC-PSRL's own parts.
 
@@ -36,8 +36,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from IPython.display import Markdown, display
+from matplotlib.patches import Patch
 
-from psrl import cem, claims, levels, statistics
+from psrl import cem, claims, levels, paper, statistics
 from psrl.agent import Regression
 from psrl.claims import Comparison, Curve
 from psrl.config import read_params, resolve
@@ -68,7 +69,7 @@ reference = scaled(200, 60)  # particles that stand for infinitely many
 # | | learns | says what it does not know by | explores because | acts by |
 # |---|---|---|---|---|
 # | MPC-PSRL | dynamics (and reward) | a posterior of the last layer | it believes one sample per episode | planning |
-# | PETS | dynamics | disagreement of five networks | its plans average over them | planning |
+# | PETS | dynamics | disagreement of five networks | - (its plans average over the networks) | planning |
 # | MBPO | dynamics (and reward), policy, values | the same five networks | entropy is paid for | a network |
 # | SAC | policy, values | nothing | entropy is paid for | a network |
 # | DDPG | policy, values | nothing | noise is added to its actions | a network |
@@ -76,10 +77,11 @@ reference = scaled(200, 60)  # particles that stand for infinitely many
 # PETS alone cannot do without the reward function.
 #
 # Only MPC-PSRL acts on *one* guess at the truth. PETS averages its guesses away before it decides: a plan that is
-# excellent in one network and bad in four looks bad, and is not tried. That is the difference between posterior
-# sampling and planning under uncertainty.
+# excellent in one network and bad in four looks bad, and is not tried. It explores neither by optimism nor by sampling,
+# only as far as its models err. That is the difference between posterior sampling and planning under uncertainty.
 #
-# What does that take, per environment step? The counts follow from the settings.
+# What does that take, per environment step? The counts follow from the settings, all for the tenth episode: training
+# passes over the data so far, and MBPO's rollouts grow from 1 step to 15 over 30 episodes.
 
 
 # %% tags=["nbval-check-output"]
@@ -87,16 +89,19 @@ def settings(task, method):
     return resolve(params, task=task, method=method, seeds=[0], episodes=1).settings
 
 
+episode = 10
+
+
 def model_rows(method, chosen):
     """Network evaluations by which one action is decided, or a step's share of the imagined data is made."""
     if method in ("psrl", "pets"):
         planner = chosen.planner
         return planner.population * chosen.particles * planner.horizon * planner.iterations
-    return chosen.rollouts * chosen.rollout.last_length if method == "mbpo" else 0
+    return chosen.rollouts * chosen.rollout.length(episode) if method == "mbpo" else 0
 
 
-def gradient_steps(method, chosen, task, episode=10):
-    """Of models and of policies, per environment step, in the tenth episode."""
+def gradient_steps(method, chosen, task):
+    """Of models and of policies, per environment step."""
     steps = params["tasks"][task]["steps"]
     if method in ("psrl", "pets"):
         return chosen.epochs.dynamics * np.ceil((episode - 1) * steps / chosen.batch) / steps
@@ -104,7 +109,7 @@ def gradient_steps(method, chosen, task, episode=10):
 
 
 counts = {}
-print(f"{'':12s}{'':12s}{'model evaluations':>18s}{'gradient steps':>16s}   per environment step")
+print(f"{'':12s}{'':12s}{'model evaluations':>18s}{'gradient steps':>16s}   per environment step, episode {episode}")
 for task in ("pendulum", "reacher"):
     for method in ("psrl", "pets", "mbpo", "sac", "ddpg"):
         chosen = settings(task, method)
@@ -117,19 +122,16 @@ for task in ("pendulum", "reacher"):
 # ## 2. What a step costs
 #
 # The same question, measured: CPU milliseconds per environment step and trial on the Pendulum, from the published
-# results, and what they went into. Training passes over all data so far, so these are means over the episodes that
-# were run; methods without results yet are named.
+# results, and what they went into. A plan with a learned reward evaluates a second network at each of its steps, so
+# only methods in the same setting are to be compared: with the reward given (with noise) or learned (without; noise
+# costs nothing). Training passes over all data so far, so these are means over the episodes that were run; methods
+# without results yet are named.
+#
+# The trials of MPC-PSRL and PETS share a process: five of them plan and train as one batch, and a trial's part is a
+# fifth of it. The trials of MBPO, SAC and DDPG run one by one, and pay alone for what a batch would share.
 
 
 # %% tags=["nbval-check-output"]
-def published(task, method):
-    """The first published experiment of a method on a task, at its own settings."""
-    for name, found in study.published.items():
-        if (found.run.task, found.run.method) == (task, method) and not study.variations.get(name):
-            return found
-    return None
-
-
 def shares(found):
     """What the seconds of a run went into."""
     totals = dict.fromkeys(("plan", "train", "env"), 0.0)
@@ -142,44 +144,64 @@ def shares(found):
 
 
 study = Study.load()
-methods = ("psrl", "psrl-eb", "pets", "mbpo", "sac", "ddpg")
-costs = {method: found for method in methods if (found := published("pendulum", method))}
-for method, found in costs.items():
+places = {
+    "reward given": (Setting("pendulum", 0.01, "oracle"), ("psrl", "psrl-eb", "pets")),
+    "reward learned": (Setting("pendulum", 0.0, "learned"), ("psrl", "psrl-eb", "mbpo", "sac", "ddpg")),
+}
+costs = {(place, method): study.find(where, method) for place, (where, methods) in places.items() for method in methods}
+for (place, method), found in costs.items():
+    print(f"{place:16s}{LABELS[method]:20s}", end="")
+    if not found:
+        print("not yet run")
+        continue
     parts = shares(found)
     assert abs(sum(parts.values()) - 1) < 1e-9 and found.milliseconds_per_step > 0
-    print(
-        f"{LABELS[method]:20s}{found.milliseconds_per_step:8.1f} ms   "
-        + "  ".join(f"{kind} {share:4.0%}" for kind, share in parts.items())
-        + f"   ({found.name}, {found.run.episodes} episodes)"
-    )
-print("not yet run on the Pendulum:", ", ".join(LABELS[method] for method in methods if method not in costs) or "none")
+    together = f"{found.batch} trials in a batch" if found.batch > 1 else "trials one by one"
+    split = "  ".join(f"{kind} {share:4.0%}" for kind, share in parts.items())
+    print(f"{found.milliseconds_per_step:6.1f} ms   {split}   ({found.run.episodes} episodes, {together})")
+if all(costs.values()):
+    batches = {method: found.batch for (_, method), found in costs.items()}
+    assert toy() or (batches["psrl"], batches["psrl-eb"], batches["pets"]) == (5, 5, 5)
+    assert batches["mbpo"] == batches["sac"] == batches["ddpg"] == 1
+    prices = {key: found.milliseconds_per_step for key, found in costs.items()}
+    assert toy() or 1.5 < prices["reward learned", "psrl"] / prices["reward given", "psrl"] < 2, "nearly doubles"
+    assert toy() or max(prices, key=prices.get) == ("reward learned", "mbpo")
 
 # %%
-fig, ax = plt.subplots(figsize=(7.5, 3.2))
-tints = {"plan": 1.0, "train": 0.55, "env": 0.25}
-for y, method in enumerate(methods):
-    if method not in costs:
+fig, ax = plt.subplots(figsize=(7.5, 4))
+tints = {"plan": (1.0, "acting (darkest)"), "train": (0.55, "training"), "env": (0.25, "environment (lightest)")}
+rows, below = {}, 0.0
+for place, (_, methods) in places.items():
+    rows |= {(place, method): below + i for i, method in enumerate(methods)}
+    below += len(methods) + 0.5
+for (place, method), y in rows.items():
+    found = costs[place, method]
+    if not found:
         ax.text(0.02, y, "not yet run", transform=ax.get_yaxis_transform(), va="center", fontsize=9, color="#595959")
         continue
-    left, whole = 0.0, costs[method].milliseconds_per_step
-    for kind, share in shares(costs[method]).items():
-        ax.barh(y, share * whole, left=left, color=COLOURS[method], alpha=tints[kind], height=0.6)
+    left, whole = 0.0, found.milliseconds_per_step
+    for kind, share in shares(found).items():
+        ax.barh(y, share * whole, left=left, color=COLOURS[method], alpha=tints[kind][0], height=0.6)
         left += share * whole
-    ax.text(left, y, f" {whole:.0f} ms", va="center", fontsize=9)
-ax.set_yticks(range(len(methods)), [LABELS[method] for method in methods])
-ax.set(ylim=(len(methods) - 0.4, -0.6), xlabel="CPU milliseconds per environment step (dark: acting, light: training)")
-ax.set_title("What a step on the Pendulum costs")
-ax.margins(x=0.15)
+    alone = "" if found.batch > 1 else ", one by one"
+    ax.text(left, y, f" {whole:.0f} ms{alone}", va="center", fontsize=9)
+ax.set_yticks(list(rows.values()), [f"{LABELS[method]}, {place}" for place, method in rows])
+ax.set(ylim=(max(rows.values()) + 0.6, -0.6), xlabel="CPU milliseconds per environment step and trial")
+title = "A step on the Pendulum: a learned reward nearly doubles MPC-PSRL's, MBPO's costs most"
+fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+ax.legend(handles=[Patch(color="#222222", alpha=alpha, label=label) for alpha, label in tints.values()])
+ax.set_xlim(0, 1.4 * max(found.milliseconds_per_step for found in costs.values() if found))
 save(
     fig,
     "10_costs",
-    alt="Horizontal bars, one per method: CPU milliseconds per environment step on the Pendulum, split into acting, "
-    "training and the environment. Methods without published results are marked as not yet run.",
-    inputs=[found.file for found in costs.values()],
+    alt="Horizontal bars, one per method and setting: CPU milliseconds per environment step on the Pendulum with the "
+    "reward given and with a learned reward, split by tint into acting, training and the environment. Methods without "
+    "published results are marked as not yet run.",
+    inputs=[found.file for found in costs.values() if found],
 )
 
 # %% [markdown]
-# ## 3. Do ensembles under-represent uncertainty?
+# ## 3. Does the posterior capture uncertainty better than an ensemble?
 #
 # **Claim** (Section 5.3): ensembles of limited size only simulate a Bayesian model, and MPC-PSRL "better captures the
 # model uncertainty". If that were so, the spread of its posterior would be closer to its own error than the ensemble's
@@ -200,7 +222,7 @@ def collect(policy, steps, first_seed):
     """Rows (state, action, change) of one episode per trial, [B, T, 2 S + A]."""
     rows = []
     for seed in range(first_seed, first_seed + trials):
-        env, rng = task.make(level), np.random.default_rng(seed)
+        env, rng = task.make(level), np.random.default_rng([seed, 1])
         state, _ = env.reset(seed=seed)
         rows.append([])
         for _ in range(steps):
@@ -252,7 +274,7 @@ models = {
 
 # %%
 truth = {name: (task.dynamics(rows[..., :3], rows[..., 3:4]) - rows[..., :3]).double() for name, rows in unseen.items()}
-inside = {}
+inside, wrong = {}, {}
 print(f"{'':22s}{'rms error':>10s}{'rms spread':>12s}{'truth within':>14s}{'seen within':>13s}")
 for name, rows in unseen.items():
     for method, predict in models.items():
@@ -260,7 +282,7 @@ for name, rows in unseen.items():
         error, spread = (value.double().square().mean().sqrt() for value in (said.mean - truth[name], said.spread))
         within = coverage(said.mean, said.spread, truth[name])
         seen = coverage(said.mean, said.total, rows[..., 4:])
-        inside[name, method] = within.numpy()
+        inside[name, method], wrong[name, method] = within.numpy(), error.item()
         print(f"{name:5s}{LABELS[method]:18s}{error:9.3f}{spread:12.4f}{within.mean():13.0%}{seen.mean():13.0%}")
 
 # %%
@@ -271,20 +293,33 @@ for name in unseen:
 assert inside["near", "pets"].mean() > 0.8, "near the data the ensemble's intervals hold about what they promise"
 assert inside["near", "psrl"].mean() < 0.5, "those of the last layer do not, even there"
 assert inside["far", "pets"].mean() < 0.9, "far from the data nobody's intervals do"
+for name in unseen:
+    errors = [wrong[name, method] for method in models]
+    print(f"{name}: largest over smallest error {max(errors) / min(errors):.1f}")
+    assert scaled(max(errors) < 2 * min(errors), True), "errors of the same size"
 
 # %% [markdown]
 # Error against spread, point by point. The states are sorted by what a model says it does not know and put into ten
-# groups; each dot is the rms error of a group. On the diagonal a model knows how wrong it is; above it, it does not.
+# groups; each dot is the rms error of a group, over all data sets; a faint line is one of the five data sets. On the
+# diagonal a model knows how wrong it is; above it, it does not.
+
 
 # %%
+def in_groups(error, spread):
+    """Root mean squares of spread and error in ten groups, from the least to the most spread."""
+    order = spread.flatten().argsort()
+    groups = (values.flatten()[order].chunk(10) for values in (spread, error))
+    return [[group.square().mean().sqrt().item() for group in side] for side in groups]
+
+
 fig, panels = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True)
 for ax, (name, rows) in zip(panels, unseen.items(), strict=True):
     for method, predict in models.items():
         said = predict(rows[..., :4])
-        error, spread = ((said.mean - truth[name]).double().flatten(), said.spread.double().flatten())
-        groups = error[spread.argsort()].chunk(10), spread.sort().values.chunk(10)
-        heights, widths = ([group.square().mean().sqrt().item() for group in side] for side in groups)
-        ax.plot(widths, heights, "o-", color=COLOURS[method], ms=5, lw=1, label=LABELS[method])
+        error, spread = (said.mean - truth[name]).double(), said.spread.double()
+        for one_error, one_spread in zip(error, spread, strict=True):
+            ax.plot(*in_groups(one_error, one_spread), color=COLOURS[method], lw=0.7, alpha=0.45)
+        ax.plot(*in_groups(error, spread), "o-", color=COLOURS[method], ms=5, lw=1.4, label=LABELS[method])
     ax.axline((1e-3, 1e-3), (1e-2, 1e-2), color="#595959", lw=1, ls="--")
     ax.set(xscale="log", yscale="log", xlabel="spread the model claims")
 panels[0].set_title("near the data")
@@ -298,16 +333,19 @@ save(
     "10_spread_error",
     alt="Two panels of rms error against claimed spread on logarithmic axes, near and far from the data. The dots of "
     "the ensemble follow the diagonal near the data and lie above it far away; those of both posteriors lie one to two "
-    "orders of magnitude to the left of it.",
+    "orders of magnitude to the left of it. Faint lines are single data sets; the ensemble's stay apart from the "
+    "posteriors'.",
 )
 
 # %% [markdown]
-# **What we learn.** Both kinds of models have about the same error on the same data, but not the same opinion of it.
-# The posterior is exact *given its features*: eight or so numbers whose own error, from a network that saw two
-# episodes, it counts as certain. The five networks differ in their features too. The published noise level makes it
-# worse (the posterior contracts as if observations were ten times as precise as they are); maximum evidence mends the
-# noise but not the features. So whatever makes MPC-PSRL explore well, it is not that its last layer captures more
-# uncertainty than an ensemble.
+# **What we learn.** Near the data and far from them the errors of the three are of the same size, within a factor of
+# two, but not their opinions of them: both posteriors claim a small part of the ensemble's spread. The posterior is
+# exact *given its features*: eight or so numbers whose own error, from a network that saw two episodes, it counts as
+# certain. The five networks differ in their features too. The published noise level makes it worse (the posterior
+# contracts as if observations were ten times as precise as they are); maximum evidence mends the noise but not the
+# features. So whatever makes MPC-PSRL explore well, here it is not that its last layer captures more uncertainty than
+# an ensemble. We have looked at one task, after two random episodes, in five data sets; later in training, or on an
+# arm, it may be otherwise.
 
 # %% [markdown]
 # ## 4. How many particles does PETS need?
@@ -352,8 +390,9 @@ assert toy() or dealt.max() > 1.5 * dealt.mean(), "a candidate wins by the netwo
 # %% [markdown]
 # And what does it do to returns? PETS on Cartpole without noise with 1, 5 and 20 particles. The seeds are the same, and
 # with them the random first episode and the networks' first weights, so trials can be compared one by one. Returns are
-# averaged over the planned episodes that all three have, costs over all planned episodes; with twenty particles only
-# three episodes were run, for what they cost.
+# averaged over the planned episodes that all three have, which are the first two, costs over all planned episodes; with
+# twenty particles only three episodes were run, for what they cost. Intervals are of the mean difference *paired by
+# seed*. For one particle we also give the unpaired one, which does not use that the seeds are shared.
 
 # %% tags=["nbval-check-output"]
 plain = Setting("cartpole", 0.0, "oracle")
@@ -373,7 +412,13 @@ for particles, trial in by_particles.items():
     prices[particles] = 1000 * trial.cpu_seconds[:, 1:].mean() / trial.run.steps
     mean, price = planned[particles].mean(), prices[particles]
     print(f"{particles:2d} particles: return {mean:5.1f}, {price:5.0f} CPU ms per step{compared}")
-assert toy() or unlike[1].above_zero, "one particle learns sooner than five"
+unpaired = statistics.bootstrap(
+    statistics.difference_of_means, [planned[1], planned[usual]], np.random.default_rng(statistics.SEED)
+)
+print(f"one particle against {usual}, not paired by seed: {unpaired:+.1f}")
+assert toy() or (unlike[1].above_zero and not unpaired.above_zero), "one particle learns sooner than five, if paired"
+late = {particles: trial.returns[:, shared:] for particles, trial in by_particles.items()}
+assert toy() or (late[1].min() == late[usual].min() == 200), "and is equal from the next episode on"
 assert toy() or unlike[20].high < 0.1 * 200, "twenty gain less than a tenth of a full return"
 assert toy() or (3.5 < prices[20] / prices[5] < 4.5 and 3.5 < prices[5] / prices[1] < 4.5), "four times each"
 
@@ -392,7 +437,7 @@ for x, height in enumerate(prices.values()):
     cost.text(x, height, f"{height:.0f}", ha="center", va="bottom", fontsize=9)
 cost.margins(y=0.12)
 cost.set(xlabel="particles per candidate", ylabel="CPU ms per environment step")
-fig.suptitle("PETS on Cartpole: twenty particles learn like five, and one learns sooner")
+fig.suptitle("PETS on Cartpole: twenty particles learn like five; one is ahead in its first two planned episodes")
 save(
     fig,
     "10_particles",
@@ -404,11 +449,12 @@ save(
 
 # %% [markdown]
 # **What we learn.** Twenty particles find more of the elites than five and gain next to nothing in return, at four
-# times the price. One particle finds fewest of them and learns *sooner*, at a quarter of the price. A candidate is then
-# judged by a single network, and those win that a hopeful network judges (the shares above): optimism by accident,
-# nearer to MPC-PSRL's belief in one model than to an average over five. That this is why it learns sooner is our guess;
-# that it does is measured, on an easy task without noise and in five trials. We keep five, one for each network,
-# because PETS is defined by that average.
+# times the price. One particle finds fewest of them and is *ahead* in its first two planned episodes, at a quarter of
+# the price; from the fourth episode on both earn 200 in every trial. The lead rests on comparing trials seed by seed:
+# unpaired, the interval holds zero. With one particle a candidate is judged by a single network, and those win that a
+# hopeful network judges (the shares above): optimism by accident, nearer to MPC-PSRL's belief in one model than to an
+# average over five. That this is why it is ahead is our guess; that it is, is measured on an easy task without noise
+# and in five trials. We keep five, one for each network, because PETS is defined by that average.
 
 # %% [markdown]
 # ## 5. Are they as good as they should be?
@@ -468,7 +514,7 @@ for curve in (both.ours, both.theirs):
     print(f"Cartpole without noise, mean return of the last three episodes: {curve!s:9s}{mean:.1f}")
 told = f"{level.difference:+.2f} of normalised score" if level.difference else level.missing
 print(f"PETS minus MPC-PSRL: {told}; not worse: {level.verdict}")
-assert toy() or level.verdict in ("yes", "partly")
+assert toy() or level.verdict == "yes"
 
 pair = {method: study.find(Setting("pendulum", 0.0, "learned"), method) for method in ("mbpo", "sac")}
 begun = np.mean([trial.returns[:, 0].mean() for trial in pair.values()])
@@ -477,6 +523,45 @@ needed = {method: steps_to(trial, target) for method, trial in pair.items()}
 print(f"Pendulum, steps to {target:.0f}: " + ", ".join(f"{LABELS[m]} {v:,.0f}" for m, v in needed.items()))
 print(f"MBPO needs {needed['sac'] / needed['mbpo']:.1f} times fewer steps than SAC")
 assert toy() or needed["sac"] >= 2 * needed["mbpo"]
+
+# %% [markdown]
+# **Critics** should not believe the impossible. A step pays at most 1 on Cartpole and 0 on the Pendulum, and the bonus
+# of SAC and MBPO for a random action is at most $\alpha\log 2$, as actions lie in $[-1, 1]$ for the policy. So no state
+# is worth more than $(r_{\max} + \alpha\log 2)/(1 - \gamma)$. What the actor is trained to raise is the critics'
+# estimate; its mean over the updates of an episode is in `results/metrics`.
+
+
+# %% tags=["nbval-check-output"]
+def highest_estimates(found):
+    """[B]: of each trial the largest mean estimate of any episode."""
+    with open(Files.named(found.name).metrics, newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "loss_actor"]
+    by_seed = [[-float(row["value"]) for row in rows if int(row["seed"]) == seed] for seed in found.run.seeds]
+    return np.array([max(values, default=-np.inf) for values in by_seed])
+
+
+beyond = {}
+for setting in (s for s in paper.SETTINGS if s.task in ("cartpole", "pendulum")):
+    for method in study.methods(setting, ("mbpo", "sac", "ddpg")):
+        found = study.find(setting, method)
+        entropy = getattr(found.run.settings, "entropy", 0.0) * np.log(2)
+        limit = ((setting.task == "cartpole") + entropy) / (1 - found.run.settings.discount)
+        estimates = highest_estimates(found)
+        beyond[setting, method] = int((estimates > limit).sum())
+        told = ", ".join(f"{value:.0f}" for value in estimates)
+        print(f"{setting!s:20s}{LABELS[method]:5s} possible: {limit:3.0f}   believed by each trial: {told}")
+suspect = [f"{LABELS[m]} on {s} ({count} trials)" for (s, m), count in beyond.items() if count]
+print("beyond what is possible:", "; ".join(suspect) or "nobody")
+assert toy() or not any(count for (_, method), count in beyond.items() if method != "mbpo")
+
+# %% [markdown]
+# SAC and DDPG stay within it at one update per step; MBPO makes 40, on transitions of a model. Trials of MBPO on
+# Cartpole whose critics are beyond it hardly learn, and they are not the only ones that fall back. Why is a guess: most
+# of what MBPO sees there are carts that have run away, as episodes do not end, and beyond the data an estimate can feed
+# on itself. Scaling the states (end of this notebook) was meant against that and is not enough. The first suspect that
+# is left is the policy's batch, 64 rows here as in the public code of SAC, 256 in the original (Section 6). Whether the
+# authors' MBPO shared the trouble cannot be known: the paper gives neither that batch nor its curves as numbers. So a
+# difference to MBPO on Cartpole is a difference to *this* MBPO, and notebooks 11 to 13 should be read so.
 
 # %% [markdown]
 # ## 6. Settings: the original, the appendix, here
@@ -588,7 +673,12 @@ show(
         ("random steps first", "-", "2,000", by_task("sac", lambda s: f"{s.random_steps:,}")),
         ("training after steps", "-", "1,000", by_task("sac", lambda s: f"{s.train_after:,}")),
         ("SAC: entropy weight", "by reward scale", 0.2, by_task("sac", lambda s: s.entropy or "tuned")),
-        ("DDPG: action noise", "Ornstein-Uhlenbeck, 0.2", 0.1, by_task("ddpg", lambda s: s.action_noise)),
+        (
+            "DDPG: action noise",
+            "Ornstein-Uhlenbeck, 0.2",
+            "0.1, in units of the action",
+            by_task("ddpg", lambda s: s.action_noise),
+        ),
         ("DDPG: gradient norm, actor / critic", "-", "0.5 / 1.0", "0.5 / 1.0, by a hook before each step"),
         ("time limit", "-", "as a terminal state", "bootstrapped through"),
     ]
@@ -614,14 +704,16 @@ for method, overrides in small.items():
 # ## What we learned
 #
 # - The four baselines span what there is: a model and a planner (PETS), a model and a policy (MBPO), a policy alone
-#   (SAC, DDPG). MPC-PSRL shares PETS' planner and differs in one thing: it believes one sample for an episode.
+#   (SAC, DDPG). MPC-PSRL shares PETS' planner. It differs in that it believes one sample for an episode, and also in
+#   its model, one network with a narrow feature layer instead of five, and in one particle per candidate instead of
+#   five.
 # - PETS asks its model five times as often as MPC-PSRL, MBPO pays in policy updates, the model-free methods pay in
 #   environment steps.
 # - On the same data the ensemble's spread holds the truth more often than the posterior of the last layer, near the
 #   data and far from it. The paper's explanation of MPC-PSRL's success, that it captures model uncertainty better than
-#   ensembles, is not what we see.
-# - More particles find more of the elites, and that is not what decides: on Cartpole twenty learn like five, and one
-#   learns sooner than both.
+#   ensembles, is not what we see on the Pendulum after two random episodes, the one place where we looked.
+# - More particles find more of the elites, and that is not what decides: on Cartpole twenty learn like five, and one is
+#   ahead of five in its first two planned episodes, seed by seed; after them the two are equal.
 #
 # ## Where we differ from the paper and the authors' code
 #

@@ -31,8 +31,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
+from matplotlib.lines import Line2D
 
-from psrl import claims, curves, film, paper, statistics
+from psrl import claims, convergence, curves, film, idle, paper, statistics
 from psrl.config import experiment, experiments
 from psrl.figures import COLOURS, LABELS, save, use_style
 from psrl.forest import Row, forest
@@ -49,9 +50,10 @@ seed = statistics.SEED  # of every bootstrap interval
 # ## 1. What there is
 #
 # Episodes per trial of every published curve ("20 of 40" where the plan asks for more), five trials each unless another
-# number stands beside it. A dot is an experiment that nobody planned: PETS needs the reward function, and the paper
-# shows the model-free methods without noise only. (They never see the reward function, so their one curve belongs to
-# both reward settings of a task.)
+# number stands beside it; ablations are in Section 8. A dot is an experiment that nobody planned: PETS needs the reward
+# function, and the paper shows the model-free methods without noise only. (They never see the reward function, so their
+# one curve belongs to both reward settings of a task.) The last two rows are settings that the paper mentions and does
+# not show.
 
 
 # %% tags=["nbval-check-output"]
@@ -70,7 +72,8 @@ print(f"published: {len(study.published)} experiments; planned besides: {len(stu
 if toy():
     print("These are toy results of `make smoke`: their numbers mean nothing.")
 lines = [["", *(LABELS[method] for method in columns)], ["---"] * (1 + len(columns))]
-lines += [[str(setting), *(entry(setting, method) for method in columns)] for setting in paper.SETTINGS]
+settings = (*paper.SETTINGS, *paper.NOT_SHOWN)
+lines += [[str(setting), *(entry(setting, method) for method in columns)] for setting in settings]
 display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
 assert set(study.published) == set(experiments()), "published is what params.yaml lists, no more and no less"
 
@@ -79,15 +82,58 @@ assert set(study.published) == set(experiments()), "published is what params.yam
 #
 # The paper adds Gaussian noise to the transitions and rewards of its two small tasks and compares the model-based
 # methods; (r) means that the planner is given the reward function. As in the paper a line is the mean over trials and
-# the shade one standard deviation among them. Returns are raw: no smoothing, no running maximum.
+# the shade one standard deviation among them, to both sides, so it can reach where no return lies (above 200 on
+# Cartpole, above 0 on the Reacher). Returns are raw: no smoothing, no running maximum. A title counts a baseline as
+# beaten where the 95 % interval of the difference in mean return, over the episodes that both have, is above 0.
 #
 # The planners act as well as they can in every episode. MBPO, SAC and DDPG act with exploration noise, so what is drawn
 # for them is one greedy episode after each episode, as their public code evaluates them; that is one episode of data in
-# their favour. The dashed line is the planner that knows the true dynamics and reward.
+# their favour. The dashed line is the planner that knows the true dynamics and reward: a reference and not a bound, as
+# it looks a few dozen steps ahead (notebook 12, Section 6).
 
 # %%
 fig = curves.figure(study, paper.FIGURE_1, columns=2)
 save(fig, "11_figure1", alt=curves.alternative(study, paper.FIGURE_1), inputs=study.files(*paper.FIGURE_1))
+
+# %% [markdown]
+# On the noisy Pendulum with its reward given, the curve of MPC-PSRL dips after it has risen: single runs lose a whole
+# episode. The episodes lost return nearly the same, about -1500, and that is a number one can make: it is what the
+# largest torque gives, held for a whole episode from a hanging start. It is also what the frozen plans of notebook 08
+# look like: on the Pendulum a plan of 20 steps that was shifted from the step before can sit at the bound of the torque
+# with no variance left, whatever the model says. We count such episodes: within 15 of the return of held torque, after
+# the fourth episode, for the planners and for the ablations of Section 8.
+
+
+# %% tags=["nbval-check-output"]
+def lost(trials, level):
+    """Of the episodes from the fifth on, those that return what held torque does."""
+    late = trials.returns[:, 4:]
+    return int((np.abs(late - level) < 15).sum()), late.size
+
+
+place = paper.FIGURE_1[1]
+levels = [idle.returns(place.task, place.noise, TASKS[place.task].steps, torque).mean() for torque in (-2.0, 2.0)]
+print(f"{place}: the largest torque, held, returns {min(levels):.0f} to {max(levels):.0f}")
+usual = study.find(place, "psrl")
+longer = study.find(place, "psrl", "planning horizon x1.5")
+curves_of = [(LABELS[m], study.find(place, m)) for m in study.methods(place, ("psrl", "psrl-eb", "pets"))]
+curves_of += [(v, trials) for v in study.ablations().get(place, []) if (trials := study.find(place, "psrl", v))]
+counts = {name: lost(trials, np.mean(levels)) for name, trials in curves_of}
+for name, (count, size) in counts.items():
+    print(f"{name:26s}{count:3d} of {size} episodes")
+print("none is lost by:", "; ".join(name for name, (count, _) in counts.items() if not count) or "nobody")
+assert max(levels) - min(levels) < 15, "in whichever direction it is held"
+if usual and longer and min(usual.run.episodes, longer.run.episodes) > 6:
+    worst, average = longer.returns[:, 6:].min(), usual.returns[:, 6:].mean()
+    print(f"from the seventh episode on: worst return at 30 steps {worst:.0f}, average return at 20 {average:.0f}")
+
+# %% [markdown]
+# Two rows say most. A planning horizon of 30 steps ("x1.5") is the value in the authors' code and changes the planner
+# alone. And the noise that the task adds has standard deviation 0.01, where the published scale is 0.001: "noise sd
+# x10" is the truth, and it is what the evidence variant finds. If neither of them loses an episode, and a noise scale
+# ten times smaller than published loses more, then an episode is lost where a planner that can freeze meets a model
+# that is too sure of itself. The published numbers have both. We keep them, as they are what the paper prints and its
+# code contains, and read differences between methods on the Pendulum with this in mind.
 
 # %% [markdown]
 # ## 3. Figure 2: without noise, and the two arms
@@ -102,7 +148,76 @@ fig = curves.figure(study, paper.FIGURE_2, columns=3)
 save(fig, "11_figure2", alt=curves.alternative(study, paper.FIGURE_2), inputs=study.files(*paper.FIGURE_2))
 
 # %% [markdown]
-# ## 4. What learning looks like
+# ### Beside the authors' own logs
+#
+# The source of the paper comes without its figures, so their curves cannot be laid over ours. But the authors'
+# repository (`yingfan-bot/mbpsrl`, commit 45878aa) holds logs of single runs of MPC-PSRL, and three of them are of
+# settings in these two figures: `results/authors.csv`. It is not said with which hyperparameters they were made, nor
+# whether they are among the paper's trials. A yardstick: of six runs that are alike, one is neither the highest nor the
+# lowest in two of three episodes on average, so that is how often their run should lie between our five. Episodes of a
+# run depend on each other, so this is a check by eye and has no interval.
+#
+# The log also tells something of how the paper may have read its curves. We apply our definition of convergence
+# (notebook 12) to their run; beside it the paper's mean over its five trials.
+
+
+# %% tags=["nbval-check-output"]
+def among(theirs, ours):
+    """Of the episodes after the first, random one that both have: those of theirs within the range of ours."""
+    common = min(len(theirs), ours.shape[1])
+    low, high = ours[:, 1:common].min(axis=0), ours[:, 1:common].max(axis=0)
+    return int(((low <= theirs[1:common]) & (theirs[1:common] <= high)).sum()), common - 1
+
+
+def converges(setting, returns):
+    """When, by our definition; in words."""
+    scale = study.scale(setting)
+    if not scale:
+        return study.unscaled(setting)
+    time = convergence.times(scale(returns)[None])[0]
+    return f"in episode {time:.0f}" if np.isfinite(time) else f"not in {len(returns)} episodes"
+
+
+logs = paper.logs()
+counts = {s: among(theirs, ours.returns) for s, theirs in logs.items() if (ours := study.find(s, "psrl"))}
+inside, compared = (sum(column) for column in zip((0, 0), *counts.values(), strict=True))
+title = f"A run of the authors lies within the range of our five in {inside} of {compared} episodes"
+title += f" (expected of a run that is alike: {2 / 3 * compared:.0f})"
+fig, panels = curves.grid(list(logs), 3, title, width=4.2, height=3.2)
+for setting, theirs in logs.items():
+    ax, ours = panels[setting], study.find(setting, "psrl")
+    if not ours:
+        curves.empty(ax)
+        continue
+    ax.plot(np.arange(1, ours.run.episodes + 1), ours.returns.T, color=COLOURS["psrl"], lw=0.9, alpha=0.6)
+    ax.plot(np.arange(1, len(theirs) + 1), theirs, color="black", lw=1.8)
+    ax.set(xlabel="episodes", ylabel="return")
+    if setting.task in curves.WIDE:
+        curves.logarithmic(ax)
+        ax.set_ylabel("return (log scale)")
+    print(f"{setting!s:16s} within the range of our five: {counts[setting][0]:2d} of {counts[setting][1]} episodes")
+    print(f"{'':16s} by our definition their run converges: {converges(setting, theirs)}")
+    print(f"{'':16s} the paper's mean: {paper.convergence(setting, 'psrl')}")
+lines = [Line2D([], [], color=COLOURS["psrl"], lw=0.9), Line2D([], [], color="black", lw=1.8)]
+fig.legend(lines, ["MPC-PSRL here, each trial", "a run of the authors"], loc="outside lower center", ncols=2)
+alt = (
+    "Return against episode for three settings: our trials of MPC-PSRL as thin lines and one run logged by the authors "
+    "as a thick one, which rises among them."
+)
+save(fig, "11_authors", alt=alt, inputs=[paper.LOGS, *(study.find(s, "psrl").file for s in counts)])
+
+# %% [markdown]
+# ## 4. Without noise, with the reward given
+#
+# The paper says that Cartpole and Pendulum are then easy for all model-based methods, and shows no curves. Here they
+# are, as far as they have been run.
+
+# %%
+fig = curves.figure(study, paper.NOT_SHOWN, columns=2)
+save(fig, "11_not_shown", alt=curves.alternative(study, paper.NOT_SHOWN), inputs=study.files(*paper.NOT_SHOWN))
+
+# %% [markdown]
+# ## 5. What learning looks like
 #
 # Numbers hide what was learned. Here is one trial of each task, recorded while it learned: its first episode, which is
 # random, above its last one. The method is MPC-PSRL with scales by evidence and the reward given; `films` in
@@ -152,7 +267,7 @@ alt = "Two episodes of the Pusher. In the first the arm waves; in the last the h
 save(fig, "11_film_pusher", alt=alt, inputs=[film.file("pusher")])
 
 # %% [markdown]
-# ## 5. What a step costs
+# ## 6. What a step costs
 #
 # CPU time per environment step of one trial, training included, averaged over all episodes of a curve. Beside it the
 # paper's figures for an RTX 2080 Ti, which its appendix gives as hours per 150,000 steps; for Cartpole and Pendulum it
@@ -199,7 +314,8 @@ ax.xaxis.set_major_formatter("{x:g}")
 title = "What a step costs: no two curves to compare yet"
 if len(costs) > 1:
     cheap, dear = min(costs, key=costs.get), max(costs, key=costs.get)
-    title = f"The dearest step ({LABELS[dear[1]]}, {dear[0]}) costs {costs[dear] / costs[cheap]:.1f} times the cheapest"
+    names = [f"{LABELS[method]}, {setting}" for setting, method in (dear, cheap)]
+    title = f"The dearest step ({names[0]}) costs {costs[dear] / costs[cheap]:.0f} times the cheapest ({names[1]})"
 ax.set_title(title)
 alt = (
     "Milliseconds per environment step on a logarithmic axis, one row per setting: filled dots are CPU time here, "
@@ -208,12 +324,13 @@ alt = (
 save(fig, "11_cost", alt=alt, inputs=study.files(*paper.SETTINGS))
 
 # %% [markdown]
-# ## 6. Return against time
+# ## 7. Return against time
 #
 # Episodes count experience. Where experience is cheap, time counts: here the same curves against CPU-hours per trial,
 # and against the wall clock of the process that ran them. The planners run all their trials in lockstep in one process,
 # the others one trial per process, so for the planners the two differ by the number of trials, and for all by how busy
-# the machine was.
+# the machine was. CPU time was measured once per experiment and is spread over its episodes like the wall clock, so
+# where a machine paused both figures have a long step; the ends of the lines are right.
 
 # %%
 fig = curves.against_time(study, paper.SETTINGS, 5, lambda trials: trials.cpu_seconds / 3600, "CPU-hours per trial")
@@ -226,25 +343,28 @@ alt = "Return against wall-clock hours of a process, one small panel per setting
 save(fig, "11_wall_clock", alt=alt, inputs=study.files(*paper.SETTINGS))
 
 # %% [markdown]
-# ## 7. Ablations
+# ## 8. Ablations
 #
 # MPC-PSRL as published with one thing changed: when the posterior is sampled (once per episode as published, at every
 # step, or never: its mean is used), the width of the feature layer, the scales of prior and noise, the number of
 # particles per candidate, and on Cartpole the reward function that the planner is given (the authors' smooth one, or
-# the true one). A factor is relative to the published value. The measure is the mean return over the episodes that all
-# rows of a panel have, so that learning sooner counts as much as ending higher.
+# the true one). The Pendulum has two more: a planning horizon of 30 steps (Section 2), and standardised targets with
+# the published scales, which is half of what the evidence variant changes; the variant itself is the last row. A factor
+# is relative to the published value. The measure is the mean return over the episodes that all rows of a panel have, so
+# that learning sooner counts as much as ending higher.
 
 
 # %%
 def rows(setting, variations):
-    """As published first, then one row per changed setting."""
+    """As published first, then one row per changed setting, then the variant that changes two."""
     found = {variation: study.find(setting, "psrl", variation) for variation in ["", *variations]}
+    found["evidence variant"] = study.find(setting, "psrl-eb")
+    colours = {"": COLOURS["psrl"], "evidence variant": COLOURS["psrl-eb"]}
     common = min((trials.run.episodes for trials in found.values() if trials), default=0)
     for variation, trials in found.items():
         values = trials.returns[:, :common].mean(axis=1) if trials else None
         interval = statistics.bootstrap(np.mean, [values], np.random.default_rng(seed)) if trials else None
-        colour = "#222222" if variation else COLOURS["psrl"]
-        yield Row(variation or "as published", interval, colour, values)
+        yield Row(variation or "as published", interval, colours.get(variation, "#222222"), values)
 
 
 ablations = study.ablations()
@@ -276,8 +396,8 @@ def effect(setting, variation):
     return claims.examine(study, claims.Comparison(changed, usual))
 
 
-for title, settings in (("Figure 1", paper.FIGURE_1), ("Figure 2", paper.FIGURE_2)):
-    print(f"{title}: {curves.message(study, settings)}.")
+for title, panels in (("Figure 1", paper.FIGURE_1), ("Figure 2", paper.FIGURE_2), ("Not shown", paper.NOT_SHOWN)):
+    print(f"{title}: {curves.message(study, panels)}.")
 for ours, theirs in (("psrl", "pets"), ("psrl", "mbpo")):
     both = [s for s in paper.SETTINGS if (s, ours) in costs and (s, theirs) in costs]
     for s in both:
@@ -304,6 +424,6 @@ if not run:
 # | seeds | not given | none is set | 0 to 4, environment noise included |
 # | stochastic tasks | $\mathcal N(0, 0.01)$ | standard deviation 0.01 | standard deviation 0.01 |
 # | MBPO, SAC, DDPG in the curves | not said | - | a greedy episode after each episode |
-# | axis | environment steps or episodes | episodes | episodes, and steps on the upper axis |
+# | axis | the source has no figures | episodes | episodes, and steps on the upper axis |
 # | MPC-PSRL, evidence | - | - | beside the published method in every setting |
 # | time | GPU hours per 150,000 steps | - | CPU time per step, measured by the process that ran it |

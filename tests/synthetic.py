@@ -65,14 +65,10 @@ def write(folder: Path, name: str, run: Run, seed: int = 0) -> None:
     (folder / "results" / "provenance" / f"{name}.json").write_text(json.dumps(content))
 
 
-def repository(folder: Path, names: list[str], toy: bool = False) -> Path:
+def repository(folder: Path, names: list[str]) -> Path:
     """params.yaml that publishes these experiments of the complete list, their invented results, and the profile."""
     params, everything = read_params(ROOT / "params.yaml"), complete()
     params["experiments"] = {name: everything["experiments"][name] for name in names}
-    if toy:
-        params["experiments"] = {
-            name: v | {"episodes": 2, "seeds": [0, 1]} for name, v in params["experiments"].items()
-        }
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     (folder / "profiles").mkdir(exist_ok=True)
     shutil.copy(ROOT / "profiles" / "paper.yaml", folder / "profiles")

@@ -1,4 +1,4 @@
-"""MPC-PSRL as a whole: deterministic, resumable, the same alone and in a batch, and learning."""
+"""MPC-PSRL as a whole: deterministic, resumable, the same alone and in a batch, and better than chance."""
 
 import dataclasses
 
@@ -82,6 +82,33 @@ def test_one_model_per_episode_unless_asked_otherwise():
     assert not torch.equal(models["mean"][0], models["episode"][0])
 
 
+def predictions(scales, change):
+    """Of the posterior mean where the data lie, after a fit to targets that ``change`` has put into other units."""
+    agent = MPCPSRL(tiny(overrides={"scales": scales, "sample": "mean"}))
+    agent.episode()
+    regression, x = agent.dynamics, agent.data["x"]
+    regression.learn(x, change(agent.data["change"]))
+    return regression.draw([])(x)
+
+
+@pytest.mark.parametrize("scales", ["standardised", "evidence"])
+def test_with_standardised_targets_their_units_do_not_matter(scales):
+    usual = predictions(scales, lambda y: y)
+    assert torch.allclose(predictions(scales, lambda y: 100 * y + 7), 100 * usual + 7, rtol=1e-2, atol=1e-2)
+
+
+def test_with_raw_targets_they_do():
+    usual = predictions("published", lambda y: y)
+    assert not torch.allclose(predictions("published", lambda y: 100 * y + 7), 100 * usual + 7, rtol=0.1, atol=0.1)
+
+
+def test_standardising_alone_keeps_the_published_scales():
+    agent = MPCPSRL(tiny(overrides={"scales": "standardised"}))
+    agent.episode()
+    agent.learn()
+    assert torch.allclose(agent.dynamics.noise_sd(), agent.settings.bayes.noise_sd * agent.dynamics.scale)
+
+
 def test_the_sampled_model_predicts_what_features_and_weights_say():
     agent = MPCPSRL(tiny("reacher", method="psrl-eb"))
     agent.episode()
@@ -137,3 +164,16 @@ def test_the_posterior_uses_all_rows_of_all_episodes():
         precision = rows.mT @ rows / bayes.noise_sd**2 + torch.eye(rows.shape[-1]) / bayes.prior_sd**2
         assert torch.allclose(agent.dynamics.posterior.precision, precision, rtol=1e-6)
     assert traces == [12, 24, 36]
+
+
+@pytest.mark.parametrize("method", ["psrl", "psrl-eb"])
+def test_it_balances_the_pole_longer_than_chance(method):
+    params = read_params()
+    params["tasks"]["cartpole"]["steps"] = 100
+    small = {
+        "network": {"width": 32},
+        "planner": {"population": 60, "elites": 6, "iterations": 3, "horizon": 12},
+    }
+    run = resolve(params, task="cartpole", method=method, seeds=[0, 1], episodes=4, overrides=small)
+    chance, *_, last = returns(MPCPSRL(run), 4)
+    assert last.mean() > chance.mean() + 20

@@ -1,5 +1,6 @@
 """A checkpoint is read back exactly or refused, and one process at a time works on a unit."""
 
+import errno
 import os
 import pickle
 import signal
@@ -16,9 +17,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psrl import checkpoint
+from psrl import checkpoint, paths
 from psrl.checkpoint import CheckpointError, Snapshot
-from psrl.config import resolve
+from psrl.config import ConfigError, resolve
 
 UNIT = resolve(tiny.params(), task="cartpole", method="random", seeds=[0, 1], episodes=3)
 OTHER = replace(UNIT, noise=0.5)
@@ -54,14 +55,14 @@ def test_more_episodes_are_the_same_unit():
 
 
 @given(st.integers(0, len(CONTENT) - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_truncated_checkpoint_is_refused(length):
     with pytest.raises(CheckpointError):
         checkpoint.loads(UNIT, CONTENT[:length])
 
 
 @given(st.integers(0, len(CONTENT) - 1), st.integers(1, 255))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_damaged_checkpoint_is_refused(place, flip):
     damaged = bytearray(CONTENT)
     damaged[place] ^= flip
@@ -100,6 +101,24 @@ def test_refused_checkpoints_are_kept(tmp_path, capsys):
     assert (place / "checkpoint.2.refused").read_bytes() == b"something else"
     checkpoint.save(UNIT, CONTENT, tmp_path)
     assert checkpoint.load(UNIT, tmp_path).episodes == [EPISODE]
+
+
+@pytest.mark.parametrize(("number", "room"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EROFS, False)])
+def test_to_make_room_is_the_advice_for_a_full_disk_only(number, room, tmp_path, monkeypatch):
+    def fails(path, content) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(paths, "write_atomic", fails)
+    with pytest.raises(checkpoint.StorageError, match=f"cannot write .*{os.strerror(number)}") as stop:
+        checkpoint.save(UNIT, CONTENT, tmp_path)
+    assert ("Make room" in str(stop.value)) == room
+
+
+def test_checkpoints_inside_a_file_are_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"file cannot hold checkpoints: .*; valid: a folder"):
+        with checkpoint.lock(UNIT, tmp_path / "file"):
+            pass
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from psrl.learner import make_learner
 from psrl.settings import METHODS
 
 PARAMS = tiny.params()
-quick = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+quick = settings(suppress_health_check=list(HealthCheck))
 RUNNABLE = ("random", "oracle", "psrl", "psrl-eb", "pets")  # quick enough to be run for every example
 
 
@@ -167,6 +167,12 @@ def test_a_params_file_with_unknown_names_is_refused(section, tmp_path):
     path.write_text("tasks: [")
     with pytest.raises(ConfigError, match="not valid YAML"):
         config.read_params(path)
+    path.write_bytes(b"tasks: caf\xe9")
+    with pytest.raises(ConfigError, match="not valid YAML in UTF-8: unacceptable character #x00e9"):
+        config.read_params(path)
+    path.write_text("tasks: 2021-99-99")
+    with pytest.raises(ConfigError, match="not valid YAML in UTF-8: month"):
+        config.read_params(path)
     with pytest.raises(ConfigError, match="run psrl inside the repository"):
         config.read_params(tmp_path / "nothing.yaml")
 
@@ -212,3 +218,12 @@ def test_every_experiment_of_the_repository_is_valid():
 def test_overrides_join_and_the_later_holds():
     texts = ["planner.horizon=20", "planner.elites=4", "sample=step", "planner.horizon=30"]
     assert config.parse_overrides(texts) == {"planner": {"horizon": 30, "elites": 4}, "sample": "step"}
+
+
+@pytest.mark.parametrize("text", ["1e-3", "1E-3", "0.001", "+1.e-3"])
+def test_a_number_may_be_written_as_one_writes_numbers(text):
+    """YAML 1.1 takes 1e-3 for a word."""
+    values = {"task": "cartpole", "method": "psrl", "seeds": [0], "episodes": 1}
+    overrides = config.parse_overrides([f"learning_rate={text}", f"network.decay=[{text}, 0, {text}]"])
+    run = resolve(PARAMS, **values, overrides=overrides)
+    assert run.settings.learning_rate == 1e-3 and run.settings.network.decay == (1e-3, 0.0, 1e-3)

@@ -18,6 +18,16 @@ from psrl.config import resolve
 
 PSRL = ["run", "cartpole", "--method", "psrl", "--reward", "learned", "--noise", "0.01", "--seeds", "3,5"]
 RANDOM = ["run", "pendulum", "--method", "random", "--seeds", "0,1"]
+MBPO = ["run", "pendulum", "--method", "mbpo", "--seeds", "0,1"]
+PROFILES = {
+    "broken": "each: [",
+    "empty": "",
+    "list": "[1, 2]",
+    "each": "each: 5",
+    "set": "each: {set: 5}",
+    "methods": "methods: {psrl: 5}",
+    "experiments": "experiments: 5",
+}
 
 
 @pytest.fixture
@@ -112,14 +122,14 @@ def test_killed_while_it_saves_the_table_is_the_same(moment, repository, monkeyp
     assert not list(checkpoint.folder(unit).glob(".*.part"))
 
 
-def test_asking_for_more_episodes_continues_and_for_fewer_cuts(repository):
-    four = table([*RANDOM, "--episodes", "4"], repository)
-    unit = resolve(tiny.params(), task="pendulum", method="random", seeds=[0, 1], episodes=2)
-    before = (checkpoint.folder(unit) / "checkpoint").read_bytes()
-    two = table([*RANDOM, "--episodes", "2"], repository)
+@pytest.mark.parametrize("arguments", [RANDOM, MBPO], ids=["random", "mbpo"])
+def test_asking_for_more_episodes_continues_and_for_fewer_cuts(arguments, repository):
+    four = table([*arguments, "--episodes", "4"], repository)
+    before = {path: path.read_bytes() for path in repository.glob("checkpoints/*/checkpoint*")}
+    two = table([*arguments, "--episodes", "2"], repository)
     assert two == [line for line in four if line.split(",")[5] in ("episode", "1", "2")]
-    assert (checkpoint.folder(unit) / "checkpoint").read_bytes() == before
-    six = table([*RANDOM, "--episodes", "6"], repository)
+    assert {path: path.read_bytes() for path in repository.glob("checkpoints/*/checkpoint*")} == before
+    six = table([*arguments, "--episodes", "6"], repository)
     assert [line for line in six if line in four] == four
     assert len(six) == 1 + 2 * 6
 
@@ -169,7 +179,7 @@ def test_two_processes_do_not_share_a_run(repository, capfd):
 
 
 def test_a_full_disk_is_a_sentence_and_leaves_the_old_files_whole(repository, capfd):
-    expected = table([*PSRL, "--episodes", "5"], repository / "..")
+    expected = table([*PSRL, "--episodes", "5"], repository)
     (file,) = repository.glob("checkpoints/*/checkpoint")
     file.unlink()
     table([*PSRL, "--episodes", "2"], repository)
@@ -244,11 +254,38 @@ def test_the_tables_are_tidy_and_say_where_they_come_from(repository):
         (["show", "nothing"], "'nothing'"),
         (["show", "nothing.csv"], "nothing.csv"),
         (["show", "params.csv"], "params.csv"),
-        (["profile", "nothing"], "'nothing'"),
+        (["sweep", "--profile", "nothing"], "'nothing'"),
+        (["run", "cartpole", "--set", f"planner.horizon={'9' * 400}"], "at most 9223372036854775807"),
+        (["run", "cartpole", "--set", f"planner.horizon={'9' * 5000}"], "planner.horizon"),
+        (["run", "cartpole", "--set", f"learning_rate={'9' * 400}"], "learning_rate"),
+        (["run", "cartpole", "--set", "batch=1e2"], "batch"),
+        (["run", "cartpole", "--out", ""], "has no name"),
+        (["run", "cartpole", "--out", "folder.csv"], "folder.csv"),
+        (["run", "cartpole", "--out", "pipe"], "pipe is there and not a file"),
+        (["run", "cartpole", "--out", "params.yaml/table.csv"], "params.yaml/table.csv"),
+        (["run", "cartpole", "--out", f"{'x' * 300}.csv"], "too long"),
+        (["show", "header.csv"], "header.csv has no rows"),
+        (["show", "folder.csv"], "folder.csv"),
+        (["report", "--since", "nowhere"], "'nowhere'"),
+        (["report"], "no commit"),
+        (["bench", "plan", "--task", "walker"], "'walker'"),
+        (["bench", "scaling", "--task", ""], "''"),
+        (["bench", "memory", "--task", "pusher"], "valid for bench memory: none"),
+        (["sweep", "--profile", "each"], "profile.each"),
+        *((["sweep", "--profile", name], f"profile '{name}'") for name in ("empty", "list", "experiments")),
+        (["sweep", "--profile", "broken"], "broken.yaml is not valid YAML"),
+        (["sweep", "--profile", "set"], "profile.each.set"),
+        (["sweep", "--profile", "methods"], "methods.psrl"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments, named, repository, capsys):
     (repository / "params.csv").write_text("a,b\n1,2\n")
+    (repository / "header.csv").write_text("episode,return\n")
+    os.mkfifo(repository / "pipe")
+    for folder in ("folder.csv", "profiles"):
+        (repository / folder).mkdir()
+    for name, text in PROFILES.items():
+        (repository / "profiles" / f"{name}.yaml").write_text(text)
     assert cli.main(arguments) == 2
     err = capsys.readouterr().err
     assert err.startswith("psrl: ") and len(err.splitlines()) == 1 and named in err
@@ -271,3 +308,16 @@ def test_show_draws_mean_and_range(repository, capsys):
     _, first, second = capsys.readouterr().out.splitlines()
     assert first.split()[:2] == ["1", "5.0"] and second.split()[:2] == ["2", "95.0"]
     assert first.index("●") < second.index("─") < second.index("●") < len(second)
+
+
+def test_show_reads_the_table_that_run_wrote_whatever_it_is_called(repository, capsys):
+    assert cli.main([*RANDOM, "--episodes", "2", "--out", "out.txt"]) == 0
+    capsys.readouterr()
+    assert cli.main(["show", "out.txt"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 2
+
+
+def test_show_says_nan_where_every_trial_diverged(repository, capsys):
+    (repository / "curve.csv").write_text("episode,return\n1,nan\n2,nan\n")
+    assert cli.main(["show", "curve.csv"]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]] == [["1", "nan"], ["2", "nan"]]

@@ -92,6 +92,15 @@ def test_a_fit_goes_on_from_a_saved_state():
         assert torch.equal(a, b)
 
 
+def test_a_saved_state_is_loaded_to_where_the_networks_are():
+    """The meta device stands for a GPU: it has no numbers, but tensors on it are not on the CPU."""
+    networks = make(2)
+    state = copy.deepcopy(networks.state_dict())
+    networks.weights = [weight.detach().to("meta") for weight in networks.weights]
+    networks.load_state_dict(state)
+    assert networks.mean.device.type == networks.sd.device.type == "meta"
+
+
 def test_the_reported_loss_is_the_likelihood():
     x, y = toy(1, rows=64)
     networks = make(1)

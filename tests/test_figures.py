@@ -1,8 +1,8 @@
-"""The colours of the methods: one each, from a palette that colour-blind readers can tell apart."""
+"""The colours of the methods: one each, and the palette behind them."""
 
 import seaborn
 
-from psrl import figures
+from psrl import figures, learner
 
 
 def test_the_palette_is_seaborns_for_colour_blind_readers():
@@ -11,5 +11,5 @@ def test_the_palette_is_seaborns_for_colour_blind_readers():
 
 
 def test_every_method_has_a_colour_of_its_own():
-    assert figures.COLOURS.keys() == figures.LABELS.keys()
+    assert figures.COLOURS.keys() == figures.LABELS.keys() == learner.METHODS.keys()
     assert len(set(figures.COLOURS.values())) == len(figures.COLOURS)

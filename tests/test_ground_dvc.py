@@ -53,6 +53,7 @@ def copy(tmp_path_factory):
         ignored = shutil.ignore_patterns("*.egg-info", "__pycache__", "*.ipynb", ".ipynb_checkpoints")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     shutil.copytree(ROOT / "results" / "bench", folder / "results" / "bench")
+    shutil.copy(ROOT / "results" / "authors.csv", folder / "results")
     for name in outs(params):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)

@@ -139,11 +139,6 @@ def test_every_profile_is_valid_for_every_task_and_method(profile):
             resolve(params, task=task, method=method, seeds=[0], episodes=2)
 
 
-def test_a_profile_that_keeps_nothing_is_refused():
-    with pytest.raises(ConfigError, match=r"profile\.keep holds 'nothing-\*'; valid: .*"):
-        apply_profile(read_params(ROOT / "params.yaml"), {"keep": ["nothing-*"]})
-
-
 def test_an_unknown_command_is_refused_with_the_valid_ones(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["notebok"])

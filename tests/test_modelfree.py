@@ -7,6 +7,7 @@ import pytest
 import tiny
 import torch
 
+from psrl import levels
 from psrl.config import resolve
 from psrl.modelfree import ACTOR_CLIP, CRITIC_CLIP, DDPG, SAC
 from psrl.replay import Mixture, Replay
@@ -43,11 +44,10 @@ def test_all_randomness_comes_from_the_seed(method):
 
 @pytest.mark.parametrize("method", ["sac", "ddpg"])
 def test_it_leaves_the_global_generators_as_they_were(method):
-    before = torch.get_rng_state(), np.random.get_state()[1], random.getstate()  # noqa: NPY002
+    before = torch.get_rng_state(), tiny.global_state(), random.getstate()
     learner(method).episode()
     assert torch.equal(before[0], torch.get_rng_state())
-    assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
-    assert before[2] == random.getstate()
+    assert before[1:] == (tiny.global_state(), random.getstate())
 
 
 @pytest.mark.parametrize("task", ["pendulum", "reacher"])
@@ -73,6 +73,20 @@ def test_training_and_the_policy_begin_when_they_are_set_to():
     # An untrained tanh policy keeps near zero; what was drawn uniformly does not.
     assert (action[30:] - policy[30:]).abs().max() < 0.1
     assert (action[:30] - policy[:30]).abs().max() > 0.5
+
+
+def test_the_known_level_of_sac_is_measured_in_gymnasiums_pendulum():
+    agent = levels.OnGymnasium(resolve(tiny.params(), task="pendulum", method="sac", seeds=[0], episodes=1))
+    assert {agent.env.spec.id, agent.greedy_env.spec.id} == {"Pendulum-v1"}
+
+
+def test_ddpg_explores_with_noise_in_the_units_of_the_action():
+    """As in the public code. The Pendulum's torque is at most 2, and the policy acts in units of that."""
+    agent = learner("ddpg", overrides={"action_noise": 0.1})
+    state = np.zeros((1, 3), dtype=np.float32)
+    policy = agent.act(state, deterministic=True)
+    drawn = torch.cat([agent.noisy_action(state) - policy for _ in range(2000)]) * agent.task.action_bound
+    assert drawn.std().item() == pytest.approx(0.1, rel=0.1)
 
 
 def test_time_limits_are_bootstrapped_through():
@@ -111,6 +125,16 @@ def test_ddpg_gradients_are_clipped():
     assert len(norms["actor"]) == 30 and 0 < max(norms["actor"]) <= ACTOR_CLIP * 1.001
 
 
+def test_a_gradient_of_zero_is_a_step_like_any_other():
+    agent = learner("ddpg")
+    for network in (agent.algorithm.actor, agent.algorithm.critic):
+        before = [parameter.detach().clone() for parameter in network.parameters()]
+        for parameter in network.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        network.optimizer.step()
+        assert all(map(torch.equal, before, network.parameters()))
+
+
 def test_sac_gradients_are_not():
     agent = learner("sac")
     rows = [torch.randn(64, size, generator=torch.Generator().manual_seed(size)) for size in (3, 1)]
@@ -135,6 +159,13 @@ def test_a_full_replay_forgets_the_oldest():
     assert set(replay.draw(500)[:, 0].tolist()) == set(range(5, 15))
     batch = replay.sample(4)
     assert batch.rewards.shape == (4, 1) and not batch.dones.any()
+
+
+def test_a_replay_saves_what_it_holds_not_all_it_could():
+    replay = Replay(1, 1, 10_000, torch.Generator().manual_seed(0))
+    replay.add(*transitions(0, 7))
+    rows = replay.state_dict()["rows"]
+    assert rows.shape == (7, 4) and rows.untyped_storage().nbytes() == rows.nbytes
 
 
 def test_a_mixture_has_its_share_of_real_transitions():

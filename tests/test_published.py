@@ -130,8 +130,8 @@ def test_a_batch_shares_its_processor_time(repository):
 def test_changed_settings_are_described_relative_to_the_published_ones(repository):
     repository(NAMES)
     study = Study.load()
-    assert study.find(REACHER, "psrl", "sample step").name == "ablation-reacher-step"
-    assert study.find(REACHER, "psrl", "penultimate x2").name == "ablation-reacher-width-double"
+    assert study.find(REACHER, "psrl", "a new sample each step").name == "ablation-reacher-step"
+    assert study.find(REACHER, "psrl", "feature layer x2").name == "ablation-reacher-width-double"
     assert study.is_planned(REACHER, "psrl", "prior sd x0.1")
     curves = {curve for claim in claims.claims() for c in claim.comparisons for curve in (c.ours, c.theirs)}
     for c in curves:
@@ -149,7 +149,7 @@ def test_toy_sizes_make_no_other_curve(repository):
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     study = Study.load()
     assert study.find(REACHER, "psrl").name == "reacher-oracle-psrl"
-    assert study.find(REACHER, "psrl", "sample step").name == "ablation-reacher-step"
+    assert study.find(REACHER, "psrl", "a new sample each step").name == "ablation-reacher-step"
 
 
 def test_there_is_no_score_without_both_references_or_with_a_bad_oracle(repository):

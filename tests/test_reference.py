@@ -1,4 +1,4 @@
-"""The two ends of the normalised score."""
+"""Random actions and the planner that knows the truth, which the normalised score is measured by."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,9 @@ import tiny
 import torch
 
 from psrl.config import resolve
+from psrl.mpc import ModelPredictiveControl
 from psrl.reference import OraclePlanner, RandomPolicy
+from psrl.tasks import TASKS
 
 CLASSES = {"random": RandomPolicy, "oracle": OraclePlanner}
 
@@ -28,6 +30,14 @@ def test_random_actions_repeat_with_the_seed_and_only_with_it(task):
     assert np.array_equal(first, episode("random", task, seeds=(0, 1), steps=60))
     assert np.array_equal(first[1:], episode("random", task, seeds=(1,), steps=60))
     assert task == "cartpole" or first[0] != first[1]
+
+
+@pytest.mark.parametrize("method", ["random", "oracle"])
+def test_an_episode_may_be_longer_than_the_papers(method):
+    steps = TASKS["pendulum"].steps + 5
+    seen: list[int] = []
+    learner(method, "pendulum", steps=steps).episode(seen.append)
+    assert seen[-1] == steps
 
 
 @pytest.mark.parametrize("task", ["cartpole", "pendulum", "reacher", "pusher"])
@@ -53,6 +63,15 @@ def test_planning_leaves_the_arm_where_it_is(task):
     planned = oracle.plan(state, mean, 0)
     assert planned.shape == mean.shape and planned.abs().max() > 0
     assert all(np.array_equal(a, env.unwrapped.state_vector()) for a, env in zip(before, oracle.envs.envs, strict=True))
+
+
+def test_an_arm_is_planned_for_on_the_device_of_the_plan(monkeypatch):
+    """The meta device stands for a GPU: it has no numbers, but tensors on it are not on the CPU."""
+    oracle = learner("oracle", "reacher")
+    oracle._reset(first=True)
+    oracle.device = torch.device("meta")
+    monkeypatch.setattr(ModelPredictiveControl, "plan", lambda self, state, mean, at_step: state)
+    assert oracle.plan(None, None, 0).device.type == "meta"
 
 
 @pytest.mark.parametrize(("method", "task"), [("random", "pendulum"), ("oracle", "pendulum"), ("oracle", "reacher")])

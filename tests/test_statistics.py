@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -49,9 +50,22 @@ def test_probability_of_improvement_of_two_normals():
 def test_a_profile_falls_and_its_area_is_the_mean_score(values):
     levels = np.linspace(0, 1, 4001)
     profile = statistics.performance_profile(values, levels)
-    assert np.all(np.diff(profile) <= 0)
+    assert np.all(np.diff(profile.estimate) <= 0)
     # area of P(X >= level) over [0, 1] is E[min(max(X, 0), 1)]
-    assert np.trapezoid(profile, levels) == pytest.approx(np.clip(values, 0, 1).mean(), abs=1e-3)
+    assert np.trapezoid(profile.estimate, levels) == pytest.approx(np.clip(values, 0, 1).mean(), abs=1e-3)
+
+
+def test_the_band_of_a_profile_is_scipy_s_exact_interval_and_never_covers_too_little():
+    n, shares = 5, np.linspace(0.01, 0.99, 99)
+    # k of n trials reach level 0
+    bands = [statistics.performance_profile(np.r_[np.ones(k), -np.ones(n - k)], [0.0]) for k in range(n + 1)]
+    for k, band in enumerate(bands):
+        exact = stats.binomtest(k, n).proportion_ci(0.95)
+        assert (band.low[0], band.high[0]) == pytest.approx((exact.low, exact.high))
+    covered = sum(
+        stats.binom.pmf(k, n, shares) * ((band.low <= shares) & (shares <= band.high)) for k, band in enumerate(bands)
+    )
+    assert covered.min() >= 0.95
 
 
 @given(arrays(float, (3, 4), elements=numbers), st.floats(-50, 50), st.floats(1, 50), st.floats(0.5, 3), numbers)
@@ -86,7 +100,7 @@ def test_the_tail_is_student_s_for_few_trials_and_plain_for_many():
 
 
 @given(arrays(float, st.integers(5, 9), elements=numbers), st.floats(0.1, 10), numbers)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_an_interval_moves_with_its_data_and_stays_within_them(values, factor, shift):
     found = bootstrap(np.mean, [values], rng(), resamples=199)
     moved = bootstrap(np.mean, [factor * values + shift], rng(), resamples=199)
@@ -98,10 +112,10 @@ def test_an_interval_moves_with_its_data_and_stays_within_them(values, factor, s
 def test_intervals_repeat_with_the_generator_and_with_nothing_else():
     groups = [rng(1).normal(size=5), rng(2).normal(size=5)]
     first = bootstrap(statistics.difference_of_means, groups, rng(3))
-    legacy = np.random.get_state()[1].copy()  # noqa: NPY002
+    legacy = tiny.global_state()
     assert bootstrap(statistics.difference_of_means, groups, rng(3)) == first
     assert bootstrap(statistics.difference_of_means, groups, rng(4)) != first
-    assert (np.random.get_state()[1] == legacy).all()  # noqa: NPY002
+    assert tiny.global_state() == legacy
 
 
 @pytest.mark.parametrize(("sizes", "enough"), [([4], False), ([5], True), ([3, 3], False), ([4, 4], True)])

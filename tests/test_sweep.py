@@ -154,6 +154,25 @@ def test_one_unit_runs_here_and_an_interrupt_says_how_to_go_on(tmp_path):
     assert err.strip().endswith("Go on with: psrl sweep one")
 
 
+def test_a_reader_that_leaves_early_gets_one_sentence(tmp_path):
+    folder = tiny.repository(tmp_path, {"one": QUICK | {"seeds": [0]}})
+    with running(folder, "--dry") as process:
+        process.stdout.close()
+        told = process.stderr.read()
+        assert process.wait(timeout=60) == 1
+    assert told == "psrl: whoever read the output left before its end\n"
+
+
+@pytest.mark.parametrize("arguments", [["--storage", "params.yaml"], ["--workers", "1"]], ids=["storage", "results"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(arguments, tmp_path):
+    folder = tiny.repository(tmp_path, {"one": QUICK | {"seeds": [0]}})
+    if "--storage" not in arguments:
+        (folder / "results").touch()
+    done = tiny.psrl(folder, "sweep", *arguments)
+    assert done.returncode == 2 and "; valid: " in done.stderr and len(done.stderr.splitlines()) == 1, done
+    assert not list(folder.glob("checkpoints/*/checkpoint"))
+
+
 def test_what_is_current_is_known_without_torch_and_ray(tmp_path):
     folder = tiny.repository(tmp_path, {"a": QUICK | {"seeds": [0]}, "b": QUICK | {"seeds": [1], "episodes": 2}})
     assert tiny.psrl(folder, "sweep", "a").returncode == 0

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from psrl.config import ConfigError
 from psrl.settings import Planner
 from psrl.tasks import STEPS, TASKS, cartpole, episodes
 
@@ -18,6 +17,14 @@ def test_random_episodes_are_reproducible_and_each_has_its_own_seed(name):
     second = episodes.random_episodes(task, [4])
     assert np.array_equal(both.states[1], second.states[0]) and np.array_equal(both.rewards[1], second.rewards[0])
     assert not np.array_equal(both.states[0], both.states[1])
+
+
+def test_random_actions_are_not_the_noise_of_the_start(monkeypatch):
+    """The environment draws its start with the generator of the seed: actions must come from another one."""
+    monkeypatch.setattr(episodes, "_play", lambda task, seeds, noise, act: act(None, None))
+    actions = episodes.random_episodes(TASKS["cartpole"], range(20))
+    starts = np.stack([TASKS["cartpole"].make().reset(seed=seed)[0] for seed in range(20)])
+    assert actions.shape == (20, 1) and not np.isclose(actions, starts / 0.05).any()
 
 
 def test_the_planner_that_knows_the_truth_balances_the_pole():
@@ -44,6 +51,7 @@ def test_a_recorded_episode_is_read_back(tmp_path):
     np.testing.assert_allclose(again.rewards, first.rewards, atol=1e-6)
 
 
-def test_an_unknown_task_is_refused_by_name():
-    with pytest.raises(ConfigError, match="task 'walker' is unknown"):
-        episodes.main(["walker"])
+def test_an_unknown_task_is_refused_by_name(capsys):
+    assert episodes.main(["reacher", "walker"]) == 2
+    err = capsys.readouterr().err
+    assert "task 'walker' is unknown; valid: cartpole, pendulum, reacher, pusher" in err and err.count("\n") == 1

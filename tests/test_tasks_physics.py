@@ -178,7 +178,7 @@ def check_white(draws: np.ndarray, sd: float) -> None:
     assert np.all(np.abs(correlation) < 5 / np.sqrt(n))
 
 
-def test_without_noise_steps_are_deterministic_and_speed_stays_clipped():
+def test_the_speed_stays_clipped_with_noise():
     env = TASKS["pendulum"].make(noise=0.5).unwrapped
     env.reset(seed=0)
     speeds = []

@@ -23,7 +23,12 @@ def test_the_exact_posterior_keeps_the_identity(way, points):
 def test_fitted_features_break_it_and_data_mend_it():
     (few, few_error), (many, many_error) = bias("relearn", 5), bias("relearn", 60)
     assert few > 8 * few_error
-    assert many < few / 5 + 4 * many_error
+    assert abs(many) < few / 5 + 4 * many_error
+
+
+def test_the_bias_has_either_sign():
+    value, error = bias("relearn", 2)
+    assert value < -4 * error
 
 
 def test_an_unknown_way_is_refused_by_name():

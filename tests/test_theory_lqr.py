@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.linalg import solve_discrete_are
 from scipy.optimize import minimize
 
@@ -126,6 +127,18 @@ def test_largest_eigenvalue_of_a_short_episode_is_its_own_solution(systems):
     for length in (1, 4, 7):
         P = lqr.riccati(A, B, Q, R, length).cost.P[0]
         np.testing.assert_allclose(every[length - 1], np.linalg.eigvalsh(P)[..., -1], rtol=1e-12)
+
+
+def test_the_mean_of_the_eigenvalue_over_a_prior_explodes_and_its_median_does_not():
+    mean, median = lqr.eigenvalues_over_a_prior(1.2, 80)
+    # the same by the scalar recursion, at the quantiles of |b| for a short episode
+    b, P = stats.norm.ppf(0.5 + 0.5 * (np.arange(200_000) + 0.5) / 200_000), 0.0
+    for _ in range(5):
+        P = 1 + 1.2**2 * P / (1 + b**2 * P)
+    assert mean[4] == pytest.approx(P.mean(), rel=1e-4) and median[4] == pytest.approx(np.median(P), rel=1e-4)
+    # lambda_1 is about 1.2^(2H) for |b| < 1.2^-H and about 0.44 / b^2 above, so the mean is of order 1.2^H
+    np.testing.assert_allclose(mean[[39, 59, 79]] / mean[[19, 39, 59]], 1.2**20, rtol=0.05)
+    assert median[79] == pytest.approx(median[19], rel=1e-6)
 
 
 def test_stable_modes_need_no_control():

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from psrl.config import apply_profile, read_params
@@ -49,14 +50,20 @@ def start(folder: Path, *arguments: str, **extra: str) -> subprocess.Popen:
     return subprocess.Popen(command, cwd=folder, env=environment(**extra), **pipes)
 
 
-def psrl(folder: Path, *arguments: str, timeout: float = 300, **extra: str) -> subprocess.CompletedProcess:
+def psrl(folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess:
     with start(folder, *arguments, **extra) as process:
         try:
-            out, err = process.communicate(timeout=timeout)
+            out, err = process.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             process.kill()
             raise
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def global_state() -> tuple:
+    """Of numpy's global generator, its place in the block of numbers included."""
+    name, key, *rest = np.random.get_state()  # noqa: NPY002
+    return name, key.tobytes(), *rest
 
 
 def without_times(table: str) -> list[str]:

@@ -25,14 +25,15 @@ STARTED: list[subprocess.Popen] = []
 def copy() -> None:
     """The tracked files as they are now, without anything the pipeline makes, and with the toy parameters.
 
-    Measured times (results/bench) and known levels (results/levels) are inputs: they have no toy size.
+    Measured times (results/bench), known levels (results/levels) and the authors' logs are inputs: they have no toy
+    size.
     """
     for folder in (COPY, AGAIN):
         shutil.rmtree(folder, ignore_errors=True)
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in tracked.stdout.split("\0"):
         made = name.startswith(("results/", "figures/")) or name.endswith(".ipynb") or name == "dvc.lock"
-        made &= not name.startswith(("results/bench/", "results/levels/"))
+        made &= not name.startswith(("results/bench/", "results/levels/", "results/authors.csv"))
         if name and not made and (ROOT / name).is_file():
             (COPY / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, COPY / name)

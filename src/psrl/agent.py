@@ -27,11 +27,14 @@ class Regression:
     posterior: Posterior | EvidencePosterior | None = None
 
     def learn(self, x: Tensor, y: Tensor) -> dict[str, np.ndarray]:
-        """The dual update: retrain phi on all data, recompute all features, rebuild the posterior of w on them."""
-        evidence = self.settings.scales == "evidence"
+        """The dual update: retrain phi on all data, recompute all features, rebuild the posterior of w on them.
+
+        Returned are measures of the fit in the units of the targets that it sees: standardised ones where they are.
+        """
+        standardised, evidence = self.settings.scales != "published", self.settings.scales == "evidence"
         sd, mean = torch.std_mean(y.double(), dim=1, keepdim=True, correction=0)
-        self.shift = mean if evidence else torch.zeros_like(mean)
-        self.scale = torch.where(sd < 1e-8, 1.0, sd) if evidence else torch.ones_like(sd)
+        self.shift = mean if standardised else torch.zeros_like(mean)
+        self.scale = torch.where(sd < 1e-8, 1.0, sd) if standardised else torch.ones_like(sd)
         y = (y.double() - self.shift) / self.scale
         loss = self.networks.fit(x, y.float(), self.epochs, self.settings.batch)
         with torch.no_grad():
@@ -62,7 +65,7 @@ class Regression:
 
 
 class MPCPSRL(ModelPredictiveControl):
-    """The agent; ``settings.scales`` chooses between the published scales and those of maximum evidence."""
+    """The agent; ``settings.scales`` chooses the targets' units and how the two scales are found."""
 
     def __init__(self, run: Run, device: str = "cpu"):
         super().__init__(run, device)

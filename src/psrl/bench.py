@@ -11,7 +11,6 @@ sweep      eight equal runs through Ray against one run alone
 
 import argparse
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -27,7 +26,8 @@ from torch.profiler import ProfilerActivity, profile
 from psrl.agent import MPCPSRL
 from psrl.bench_engine import sweep
 from psrl.blr import Posterior
-from psrl.config import Run, read_params, resolve
+from psrl.config import ConfigError, Run, read_params, resolve
+from psrl.engine import cpu_name
 from psrl.ensemble import Sampler
 from psrl.features import Networks
 from psrl.learner import make_learner
@@ -226,7 +226,7 @@ def scaling(tasks: list[str]) -> list[dict]:
     return [row | {"ms": round(row["ms"], 3)} for row in rows]
 
 
-def posterior(tasks: list[str], added: int = 150) -> list[dict]:
+def posterior(added: int = 150) -> list[dict]:
     rows = []
     for size in (48, 54, 200):
         for count in (300, 3000, 30000):
@@ -247,7 +247,7 @@ def posterior(tasks: list[str], added: int = 150) -> list[dict]:
     return rows
 
 
-def memory(tasks: list[str]) -> list[dict]:
+def memory() -> list[dict]:
     """A run with the data of 200 episodes, one fit of one epoch, one plan; its own process, five trials."""
     agent = ready_agent("pusher", "learned", 5)
     rows = 200 * 150
@@ -258,7 +258,7 @@ def memory(tasks: list[str]) -> list[dict]:
     return [{"task": "pusher", "trials": 5, "episodes": 200, "peak_gib": round(peak, 2)}]
 
 
-def side(tasks: list[str]) -> list[dict]:
+def side() -> list[dict]:
     """Wall-clock of the same plans in one process, then in two at once."""
     code = (
         "import torch; torch.set_num_threads(1); from psrl.bench import *; import time;"
@@ -279,20 +279,22 @@ ARMS = ["reacher", "pusher"]
 DEFAULT_TASKS = {"plan": ARMS, "train": ARMS, "scaling": ["reacher"], "sweep": ["cartpole"]}
 
 
-def machine() -> dict[str, str]:
-    with open("/proc/cpuinfo") as file:
-        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return {"cpu": names[0] if names else platform.processor(), "torch": torch.__version__, "threads": "1"}
-
-
 def main(options: argparse.Namespace) -> int:
     """Run the bench ``options.what`` and print it."""
+    tasks = DEFAULT_TASKS.get(options.what)
+    if options.task is not None:
+        valid = list(read_params()["tasks"]) if tasks else []
+        if options.task not in valid:
+            names = ", ".join(valid) or "none, it has no task to choose"
+            raise ConfigError(f"--task is {options.task!r}; valid for bench {options.what}: {names}")
+        tasks = [options.task]
     torch.set_num_threads(1)
-    rows = BENCHES[options.what]([options.task] if options.task else DEFAULT_TASKS.get(options.what, []))
+    rows = BENCHES[options.what](tasks) if tasks else BENCHES[options.what]()
+    machine = {"cpu": cpu_name(), "torch": torch.__version__, "threads": "1"}
     if options.json:
-        print(json.dumps({"bench": options.what, "machine": machine(), "rows": rows}, indent=1))
+        print(json.dumps({"bench": options.what, "machine": machine, "rows": rows}, indent=1))
         return 0
-    print("  ".join(f"{key}: {value}" for key, value in machine().items()))
+    print("  ".join(f"{key}: {value}" for key, value in machine.items()))
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items()))
     return 0

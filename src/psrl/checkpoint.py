@@ -4,6 +4,7 @@ A unit's folder is checkpoints/<hash of its configuration>. Its file `checkpoint
 <hash> <sha256 of the rest>`, and then what torch.save wrote.
 """
 
+import errno
 import fcntl
 import hashlib
 import io
@@ -16,10 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from psrl import paths
-from psrl.config import Run
+from psrl.config import ConfigError, Run
 
 FORMAT = 1
 MAGIC = b"psrl checkpoint "
+FULL = (errno.ENOSPC, errno.EDQUOT)  # no room on the disk, or none left of one's share
 
 
 class CheckpointError(ValueError):
@@ -61,7 +63,7 @@ def dumps(unit: Run, snapshot: Snapshot) -> bytes:
 def loads(unit: Run, content: bytes) -> Snapshot:
     """The snapshot in a checkpoint's bytes, or CheckpointError: damaged, another format, another configuration."""
     header, _, payload = content.partition(b"\n")
-    words = header.removeprefix(MAGIC).decode(errors="replace").split()
+    words = header.removeprefix(MAGIC).decode(errors="replace").split(" ")
     if not header.startswith(MAGIC) or len(words) != 3:
         raise CheckpointError("it is not a checkpoint")
     if words[0] != str(FORMAT):
@@ -96,8 +98,9 @@ def write(path: Path, content: bytes | str) -> None:
     try:
         paths.write_atomic(path, content)
     except OSError as error:
+        first = "Make room" if error.errno in FULL else "Put that right"
         raise StorageError(
-            f"cannot write {path}: {error.strerror}; what was there before is whole. Make room and run the same "
+            f"cannot write {path}: {error.strerror}; what was there before is whole. {first} and run the same "
             "command again, it goes on from the last saved episode"
         ) from error
 
@@ -136,7 +139,11 @@ def lock(unit: Run, root: Path | None = None, wait: bool = False) -> Iterator[No
         place.mkdir(parents=True, exist_ok=True)
         file = open(place / "lock", "a+")
     except OSError as error:
-        raise StorageError(f"cannot lock {place}: {error.strerror}") from error
+        if error.errno in FULL:
+            raise StorageError(f"cannot lock {place}: {error.strerror}; make room first") from error
+        raise ConfigError(
+            f"{place.parent} cannot hold checkpoints: {error.strerror}; valid: a folder one may write to"
+        ) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,7 @@
 """The command `psrl`: a subcommand per thing one does, each explained by --help. Heavy imports wait until needed."""
 
 import argparse
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -13,7 +14,13 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments)
     try:
-        return options.call(options)
+        code = options.call(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit would fail once more
+        print("psrl: whoever read the output left before its end", file=sys.stderr)
+        return 1
     except ConfigError as error:
         print(f"psrl: {error}", file=sys.stderr)
         return 2
@@ -69,12 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     show = command("show", _show, "print a learning curve")
     show.add_argument("name", help="an experiment of params.yaml, or a table that psrl run wrote")
 
-    profile = command("profile", _profile, "print params.yaml with a profile laid over it")
-    profile.add_argument("name", help="a file of profiles/, without .yaml")
-
     bench = command("bench", _bench, "measure: a plan, a model fit, a sweep")
     bench.add_argument("what", choices=["plan", "train", "scaling", "posterior", "memory", "side", "sweep"])
-    bench.add_argument("--task", help="one task; all where it is not given")
+    bench.add_argument("--task", help="of plan, train, scaling and sweep: one task")
     bench.add_argument("--json", action="store_true", help="print the measurements as JSON")
 
     notebook = command("notebook", _notebook, "execute notebooks and write their paired .ipynb")
@@ -114,6 +118,7 @@ def _run(options: argparse.Namespace) -> int:
     device = engine.choose_device(options.device)
     name = f"{run.task}-{run.method}-{run.reward}-{run.hash[:8]}.csv"
     files = results.Files.at(options.out or paths.ROOT / "build" / "runs" / name)
+    files.check()
     results.write(files, run, engine.run_here(run, device, options.wait))
     print(files.runs)
     return 0
@@ -131,17 +136,10 @@ def _show(options: argparse.Namespace) -> int:
     from psrl import progress, results
 
     path = Path(options.name)
-    if path.suffix != ".csv":
+    if path.suffix != ".csv" and not os.path.isfile(path):
         config.experiment(options.name)  # refuses an unknown name
         path = results.Files.named(options.name).runs
     print(progress.curve(results.read(path)))
-    return 0
-
-
-def _profile(options: argparse.Namespace) -> int:
-    import yaml
-
-    print(yaml.safe_dump(config.read_profile(options.name), sort_keys=False), end="")
     return 0
 
 

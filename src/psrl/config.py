@@ -1,7 +1,6 @@
 """params.yaml -> frozen configurations. Unknown or impossible values are refused by name before any work begins."""
 
 import dataclasses
-import fnmatch
 import hashlib
 import json
 import math
@@ -18,6 +17,7 @@ from psrl.settings import METHODS, setting
 
 TASK_NAMES = ("cartpole", "pendulum", "reacher", "pusher")
 NOISY_TASKS = ("cartpole", "pendulum")
+LARGEST = 2**63 - 1  # sizes and counts have 64 bits
 
 
 class ConfigError(ValueError):
@@ -61,16 +61,25 @@ def _hash(content: Mapping) -> str:
 def read_params(path: Path | None = None) -> dict:
     """The content of a params file, with its sections checked for unknown names."""
     path = Path(path or paths.PARAMS)
+    if not path.is_file():
+        raise ConfigError(f"{path} is not there; run psrl inside the repository, where params.yaml is")
+    return _checked(_read_yaml(path), path.name)
+
+
+def _read_yaml(path: Path) -> Any:
     try:
-        params = yaml.safe_load(path.read_text())
-    except FileNotFoundError:
-        raise ConfigError(f"{path} is not there; run psrl inside the repository, where params.yaml is") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+        return yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none, a number of too many digits
+        raise ConfigError(f"{path} is not valid YAML in UTF-8: {' '.join(str(error).split())}") from None
+
+
+def _checked(params: Any, where: str) -> dict:
     for section in ("tasks", "methods", "experiments"):
         if not isinstance(params, dict) or not isinstance(params.get(section), dict):
             raise ConfigError(
-                f"{path.name} has no section {section!r}; valid: tasks, methods and experiments, each a mapping"
+                f"{where} has no section {section!r}; valid: tasks, methods and experiments, each a mapping"
             )
     _check_names(params["tasks"], TASK_NAMES, "tasks")
     _check_names(params["methods"], METHODS, "methods")
@@ -166,7 +175,7 @@ def parse_override(text: str) -> dict:
         raise ConfigError(f"--set {text!r} is not key=value; valid, for example: planner.horizon=20")
     try:
         nested: Any = yaml.safe_load(value)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         raise ConfigError(f"--set {text!r} is not valid YAML after the =; valid: planner.horizon=20") from None
     for part in reversed(key.split(".")):
         nested = {part: nested}
@@ -183,16 +192,17 @@ def parse_overrides(texts: Iterable[str]) -> dict:
 
 def profile(name: str) -> dict:
     """What profiles/NAME.yaml says."""
-    path = paths.ROOT / "profiles" / f"{name}.yaml"
-    if not path.is_file():
-        valid = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml")))
-        raise ConfigError(f"profile {name!r} is unknown; valid: {valid or 'none is there'}")
-    return yaml.safe_load(path.read_text())
+    files = {file.stem: file for file in sorted((paths.ROOT / "profiles").glob("*.yaml"))}
+    if name not in files:
+        raise ConfigError(f"profile {name!r} is unknown; valid: {', '.join(files) or 'none is there'}")
+    return _merge({}, _read_yaml(files[name]), f"profile {name!r}", None)
 
 
 def read_profile(name: str) -> dict:
     """params.yaml with profiles/NAME.yaml laid over it."""
-    params = apply_profile(read_params(), profile(name))
+    params = read_params()
+    experiments(params)  # refuses what a profile cannot be laid over
+    params = _checked(apply_profile(params, profile(name)), f"profile {name!r}")
     experiments(params)  # refuses a profile that makes an experiment invalid
     return params
 
@@ -200,25 +210,20 @@ def read_profile(name: str) -> dict:
 def apply_profile(params: Mapping, profile: Mapping) -> dict:
     """params.yaml with a profile laid over it.
 
-    A profile's ``keep`` lists the experiments to keep, as names or patterns (all where it is absent); its ``each`` is
-    laid over every one of them, of ``each.set`` what the method has; all else is merged, value by value.
+    A profile's ``each`` is laid over every experiment, of ``each.set`` what the method has; all else is merged.
     """
     merged = json.loads(json.dumps(params))
-    patterns, each = profile.get("keep", ["*"]), profile.get("each", {})
-    for pattern in patterns:
-        if not fnmatch.filter(merged["experiments"], pattern):
-            raise ConfigError(f"profile.keep holds {pattern!r}; valid: {', '.join(merged['experiments'])}")
+    each = _merge({}, profile.get("each", {}), "profile.each", None)
+    every_set = _merge({}, each.pop("set", {}), "profile.each.set", None)
 
     def over(values: Mapping) -> dict:
-        sizes = {key: size for key, size in each.get("set", {}).items() if key in _names(METHODS[values["method"]])}
-        return {**each, "set": sizes} if sizes else {key: value for key, value in each.items() if key != "set"}
+        sizes = {key: size for key, size in every_set.items() if key in _names(METHODS[values["method"]])}
+        return each | ({"set": sizes} if sizes else {})
 
     merged["experiments"] = {
-        name: _merge(values, over(values), "profile.each", None)
-        for name, values in merged["experiments"].items()
-        if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+        name: _merge(values, over(values), "profile.each", None) for name, values in merged["experiments"].items()
     }
-    rest = {key: value for key, value in profile.items() if key not in ("keep", "each")}
+    rest = {key: value for key, value in profile.items() if key != "each"}
     return _merge(merged, rest, "profile", None)
 
 
@@ -265,20 +270,32 @@ def _value(kind: Any, value: Any, metadata: Mapping, where: str) -> Any:
         return tuple(_value(arguments[0], item, metadata, where) for item in value)
     if kind in (int, float):
         return _number(kind, value, metadata, where)
-    if kind is str and not isinstance(value, str):
-        raise ConfigError(f"{where} is {value!r}; valid: {metadata['doc']}, a word")
+    others = {str: "a word", Mapping: "a mapping"}
+    if kind in others and not isinstance(value, kind):
+        raise ConfigError(f"{where} is {value!r}; valid: {metadata['doc']}, {others[kind]}")
     return value
 
 
 def _number(kind: type, value: Any, metadata: Mapping, where: str) -> int | float:
     name = "a whole number" if kind is int else "a number"
     low, high, positive = metadata.get("low"), metadata.get("high"), metadata.get("positive")
+    if kind is int and high is None and isinstance(value, int) and value > LARGEST:
+        high = LARGEST
     limits = [f"at least {low}"] if low is not None else (["above 0"] if positive else [])
     limits += [f"at most {high}"] if high is not None else []
     valid = f"{name} {' and '.join(limits)}".strip()
-    right_type = isinstance(value, kind if kind is int else (int, float)) and not isinstance(value, bool)
-    if not right_type or not math.isfinite(value):
+    number = _finite(kind, value)
+    outside = number is None or (low is not None and number < low) or (high is not None and number > high)
+    if outside or (positive and number <= 0):
         raise ConfigError(f"{where} is {value!r}; valid: {valid}")
-    if (low is not None and value < low) or (high is not None and value > high) or (positive and value <= 0):
-        raise ConfigError(f"{where} is {value!r}; valid: {valid}")
-    return kind(value)
+    return number
+
+
+def _finite(kind: type, value: Any) -> int | float | None:
+    """The value as a number of this kind, else None. YAML 1.1 takes 1e-3 for a word; here it is a number."""
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float | str):
+        return None
+    try:
+        return kind(value) if math.isfinite(float(value)) else None
+    except (ValueError, OverflowError):
+        return None

@@ -11,6 +11,9 @@ that an arm which never moves would score about 0.9 and count as converged in it
 Why the oracle planner looks 30 steps ahead on the Pendulum, not 20 as the methods do: at 20 its plans freeze at the
 bounds of the torque (notebook 08), and a planner that knows the truth would set a lower mark than methods that do not.
 
+That is an event, and a run may lose again what it had. :data:`STAYS` asks for more, that all later windows are as good;
+it needs the whole run, so it depends on where a run was stopped, and is given beside the other.
+
 A run that has not converged when it ends is *censored*: all that is known is that it would take longer. Its time is
 infinite, and no statistic here drops it. All runs of an experiment are equally long, so Kaplan and Meier's estimate of
 the share still waiting is the plain share, up to the end.
@@ -30,11 +33,13 @@ class Rule:
 
     threshold: float = 0.9
     window: int = 3
+    stays: bool = False  # whether all later windows must be good too, up to the end of the run
 
     def __str__(self) -> str:
         return (
             f"first episode that opens a window of {self.window} episodes with mean normalised score of at least "
-            f"{self.threshold:g} (0: the better of random actions and no action, 1: the oracle planner)"
+            f"{self.threshold:g}{', as all later ones do' if self.stays else ''} "
+            "(0: the better of random actions and no action, 1: the oracle planner)"
         )
 
     def limit(self, episodes: int) -> int:
@@ -43,6 +48,7 @@ class Rule:
 
 
 RULE = Rule()
+STAYS = Rule(stays=True)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ def window_means(scores: np.ndarray, rule: Rule = RULE) -> np.ndarray:
 def times(scores: np.ndarray, rule: Rule = RULE) -> np.ndarray:
     """Episode of convergence of each run of scores [B, episodes], counted from 1; infinite where censored. [B]"""
     good = window_means(scores, rule) >= rule.threshold
+    if rule.stays:
+        good = np.logical_and.accumulate(good[..., ::-1], axis=-1)[..., ::-1]
     never = np.ones((*good.shape[:-1], 1), dtype=bool)  # found last where nothing is found before
     first = 1.0 + np.argmax(np.concatenate([good, never], axis=-1), axis=-1)
     return np.where(first > good.shape[-1], np.inf, first)
@@ -124,7 +132,7 @@ class Summary:
         if not self.converged:
             return f"more than {self.limit} ({self.censored} of {len(self.times)} censored)"
         if self.censored:
-            return f"at least {self.mean:.1f} ({self.censored} of {len(self.times)} censored)"
+            return f"at least {self.mean:.1f} ({self.censored} of {len(self.times)} censored at {self.limit})"
         return f"{self.mean:.1f}"
 
 

@@ -17,6 +17,7 @@ from psrl import paper, statistics
 from psrl.figures import COLOURS, LABELS
 from psrl.paper import Setting
 from psrl.published import Study
+from psrl.statistics import Interval
 
 TRIALS = 5  # in the paper; any other number is told
 WIDE = ("reacher",)  # random actions cost many times what is left to learn after: a logarithmic axis shows both
@@ -40,12 +41,11 @@ def grid(
 
 
 def label(panels: dict[Setting, Axes], x: str, y: str) -> None:
-    """Name the axes of a grid, the horizontal one below its last row only."""
+    """Name the axes of a grid, the horizontal one at the last panel of each column that is not empty."""
     axes = list(panels.values())
-    last = axes[-1].get_subplotspec().rowspan
-    for ax in axes:
-        if ax.get_subplotspec().rowspan == last:
-            ax.set_xlabel(x)
+    lowest = {ax.get_subplotspec().colspan.start: ax for ax in axes if len(ax.get_xticks())}
+    for ax in lowest.values():
+        ax.set_xlabel(x)
     axes[0].figure.supylabel(y, fontsize=10)
 
 
@@ -109,7 +109,7 @@ def panel(ax: Axes, study: Study, setting: Setting) -> None:
         ax.axhline(oracle.returns.mean(), color=COLOURS["oracle"], ls=DASHES, lw=0.9)
     ax.set(xlabel="episodes", ylabel="return")
     if setting.task in WIDE:
-        _logarithmic(ax)
+        logarithmic(ax)
         ax.set_ylabel("return (log scale)")
     missing = [LABELS[method] for method in study.missing(setting)]
     if missing:
@@ -118,7 +118,7 @@ def panel(ax: Axes, study: Study, setting: Setting) -> None:
     _episodes_and_steps(ax, last, next(iter(found.values())).run.steps)
 
 
-def _logarithmic(ax: Axes) -> None:
+def logarithmic(ax: Axes) -> None:
     """Of returns below zero: equal factors of what is lost, equal distances."""
     ax.set_yscale("symlog", linthresh=10)
     ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=10, subs=[1, 2, 5]))
@@ -150,28 +150,33 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
         ax.set_xscale("log")
         ax.set_xlim(left=0.7 * min(x[:2][-1] for x in hours.values()))  # the first, random episode costs nothing
         if setting.task in WIDE:
-            _logarithmic(ax)
+            logarithmic(ax)
     label(panels, f"{unit} (log)", "return (Reacher: log scale)")
     legend(fig, study, settings)
     return fig
 
 
 def message(study: Study, settings: Sequence[Setting]) -> str:
-    """What the panels say, counted: in how many MPC-PSRL has the best mean over the episodes that all methods have."""
+    """What the panels say, counted: where MPC-PSRL is better than every baseline, and where than none."""
     compared = [s for s in settings if study.find(s, "psrl") and study.methods(s, BASELINES)]
     if not compared:
         return "No panel has both MPC-PSRL and a baseline yet"
-    first = sum(leader(study, setting) == "psrl" for setting in compared)
+    above = [
+        [lead(study, setting, other).above_zero for other in study.methods(setting, BASELINES)] for setting in compared
+    ]
     rest = len(settings) - len(compared)
-    told = f"; {rest} more cannot be compared yet" if rest else ""
-    return f"Mean return of MPC-PSRL is above that of every baseline run in {first} of {len(compared)} panels{told}"
+    told = f"; {rest} cannot be compared yet" if rest else ""
+    every, some = sum(map(all, above)), sum(any(each) and not all(each) for each in above)
+    partly = f", some in {some}" if some else ""
+    return f"MPC-PSRL clearly beats every baseline run in {every} of {len(compared)} panels{partly}{told}"
 
 
-def leader(study: Study, setting: Setting) -> str:
-    """Of MPC-PSRL and the baselines published, the one with the best mean return over the episodes that all have."""
-    found = {method: study.find(setting, method).returns for method in study.methods(setting, ("psrl", *BASELINES))}
-    common = min(returns.shape[1] for returns in found.values())
-    return max(found, key=lambda method: found[method][:, :common].mean())
+def lead(study: Study, setting: Setting, other: str) -> Interval:
+    """Of MPC-PSRL over another method: difference of the mean returns over the episodes that both have."""
+    ours, theirs = (study.find(setting, method).returns for method in ("psrl", other))
+    common = min(ours.shape[1], theirs.shape[1])
+    groups = [returns[:, :common].mean(axis=1) for returns in (ours, theirs)]
+    return statistics.bootstrap(statistics.difference_of_means, groups, np.random.default_rng(statistics.SEED))
 
 
 def alternative(study: Study, settings: Sequence[Setting]) -> str:

@@ -42,10 +42,10 @@ def machine(device: str) -> dict:
 
     versions = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
     gpu = torch.cuda.get_device_name() if device == "cuda" else None
-    return {"device": device, "cpu": _cpu_name(), "gpu": gpu, "threads": torch.get_num_threads(), "versions": versions}
+    return {"device": device, "cpu": cpu_name(), "gpu": gpu, "threads": torch.get_num_threads(), "versions": versions}
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -62,9 +62,11 @@ def episodes(
     The metric seconds_engine is all time but the learner's training, planning and environment steps: making and loading
     the learner before its first episode here, saving the snapshot before the others.
     """
+    before = start or Snapshot()
+    if len(before.episodes) >= unit.episodes:
+        return
     clock, cpu_clock = time.perf_counter(), time.process_time()
     learner, here = make_learner(unit, device), machine(device)
-    before = start or Snapshot()
     if before.machines and before.machines[-1]["device"] != device:
         begun = before.machines[-1]["device"]
         raise ConfigError(

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from psrl.features import Networks
-from psrl.model import Perceptrons
+from psrl.model import BLOCK, Perceptrons
 from psrl.settings import Member
 
 
@@ -82,8 +82,7 @@ class Sampler:
         # the shift by -high goes into the last layer's bias, and one sigmoid is left to compute.
         self.floor, self.range = low.exp(), high.exp()
         bias = networks.biases[-1].detach() - torch.cat([torch.zeros_like(high), high], dim=-1)
-        # Filled up to a multiple of 16 columns: a product with 8 of them takes three times as long as one with 16.
-        missing = -bias.shape[-1] % 16
+        missing = -bias.shape[-1] % BLOCK  # columns of zeros that make the product faster
         self.perceptrons = Perceptrons.fold(
             networks, F.pad(networks.weights[-1], (0, missing)), F.pad(bias, (0, missing))
         )

@@ -119,4 +119,4 @@ class Networks:
             for parameter, stored in zip(self.parameters(), state["parameters"], strict=True):
                 parameter.copy_(stored)
         self.optimiser.load_state_dict(state["optimiser"])
-        self.mean, self.sd = state["mean"], state["sd"]
+        self.mean, self.sd = (state[name].to(self.weights[0].device) for name in ("mean", "sd"))

@@ -89,6 +89,8 @@ def save(fig: Figure, name: str, *, alt: str, inputs: Iterable[Path] = ()) -> Sh
     """
     inputs = list(inputs)
     if inputs:
+        strip = 0.1 / fig.get_figheight()  # a tenth of an inch below all labels
+        fig.get_layout_engine().set(rect=(0, strip, 1, 1 - strip))
         fig.text(0.998, 0.004, f"data {hash_of(inputs)}", ha="right", va="bottom", fontsize=6, color="#767676")
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": name}):

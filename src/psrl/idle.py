@@ -7,14 +7,19 @@ import numpy as np
 EPISODES = 50
 
 
-@cache
-def mean_return(task: str, noise: float, steps: int) -> float:
-    """Of episodes without any action, from as many starts; the start of episode i is drawn with seed i."""
+def returns(task: str, noise: float, steps: int, action: float = 0.0) -> np.ndarray:
+    """Of episodes in which one action is held, [EPISODES]; the start of episode i is drawn with seed i."""
     from psrl.tasks import TASKS  # loads MuJoCo, which reading results does not need
 
     envs = TASKS[task].make_vec(EPISODES, noise)
     envs.reset(seed=list(range(EPISODES)))
-    nothing = np.zeros((EPISODES, TASKS[task].action_dim))
-    returns = sum(envs.step(nothing)[1] for _ in range(steps))
+    held = np.full((EPISODES, TASKS[task].action_dim), action)
+    collected = sum(envs.step(held)[1] for _ in range(steps))
     envs.close()
-    return float(np.mean(returns))
+    return collected
+
+
+@cache
+def mean_return(task: str, noise: float, steps: int) -> float:
+    """Of episodes without any action."""
+    return float(np.mean(returns(task, noise, steps)))

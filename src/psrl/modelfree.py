@@ -77,13 +77,17 @@ class DDPG(ModelFree):
         return algorithm
 
     def noisy_action(self, state: np.ndarray) -> torch.Tensor:
-        """The policy's action with Gaussian noise, clipped to the bound."""
+        """The policy's action with Gaussian noise, clipped to the bound; here all three are in units of the bound."""
         action = self.act(state, deterministic=True)
         noise = torch.randn(action.shape, generator=self.generator, device=self.device)
-        return (action + self.settings.action_noise * noise).clamp(-1, 1)
+        return (action + self.settings.action_noise / self.task.action_bound * noise).clamp(-1, 1)
 
 
 def clip_before_step(network: torch.nn.Module, limit: float) -> None:
     """Clip the norm of the network's gradient to ``limit`` whenever its optimiser is about to step."""
     parameters = list(network.parameters())
-    network.optimizer.register_step_pre_hook(lambda *_: torch.nn.utils.clip_grad_norm_(parameters, limit) and None)
+
+    def clip(*_: object) -> None:  # torch takes what a hook returns for new arguments of the step
+        torch.nn.utils.clip_grad_norm_(parameters, limit)
+
+    network.optimizer.register_step_pre_hook(clip)

@@ -14,20 +14,13 @@ from psrl.learner import Episode
 from psrl.tasks import TASKS
 
 
-def choose_device(device: str) -> torch.device:
-    """cpu, cuda, or auto: cuda where there is one."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(device)
-
-
 class ModelPredictiveControl(ABC):
     """B trials of a planning method: environments, generators and data; a subclass brings the model."""
 
     explores = True  # whether the first episode's actions are random, for want of a model
 
     def __init__(self, run: Run, device: str = "cpu"):
-        self.run, self.settings, self.device = run, run.settings, choose_device(device)
+        self.run, self.settings, self.device = run, run.settings, torch.device(device)
         self.task = TASKS[run.task]
         self.envs = self.task.make_vec(len(run.seeds), run.noise)
         self.generators = [torch.Generator(self.device).manual_seed(seed) for seed in run.seeds]

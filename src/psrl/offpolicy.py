@@ -14,7 +14,6 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from psrl.config import Run
 from psrl.learner import Episode
-from psrl.mpc import choose_device
 from psrl.tasks import TASKS
 
 
@@ -56,7 +55,7 @@ class OffPolicy(ABC):
     """
 
     def __init__(self, run: Run, device: str = "cpu"):
-        self.run, self.settings, self.device = run, run.settings, choose_device(device)
+        self.run, self.settings, self.device = run, run.settings, torch.device(device)
         self.task = TASKS[run.task]
         (self.seed,) = run.seeds
         self.env, self.greedy_env = self.make_env(), self.make_env()

@@ -1,10 +1,16 @@
 """What the paper's experiments report, as data: panels of its figures, its table of convergence, its computing time.
 
-Section 5.2 names the panels; the convergence table and the computing times are in the appendix "Experimental details".
-The figures themselves give no numbers that could be read off here.
+Section 5.2 and the captions tell the panels; the convergence table and the computing times are in the appendix
+"Experimental details". The figures themselves give no numbers that could be read off here; the authors' repository
+holds logs of single runs.
 """
 
+import csv
 from dataclasses import dataclass
+
+import numpy as np
+
+from psrl import paths
 
 MODEL_BASED = ("psrl", "psrl-eb", "pets", "mbpo")
 MODEL_FREE = ("sac", "ddpg")
@@ -40,6 +46,8 @@ FIGURE_2 = (
     Setting("pusher", 0.0, "learned"),
 )
 SETTINGS = FIGURE_1 + FIGURE_2
+# Section 5.2 speaks of these and shows no curves.
+NOT_SHOWN = tuple(Setting(task, 0.0, "oracle") for task in ("cartpole", "pendulum"))
 
 # Average number of episodes to convergence over five trials (appendix, first table).
 CONVERGENCE = {
@@ -54,8 +62,11 @@ CONVERGENCE = {
     (FIGURE_2[1], "pets"): 26.2,
     (FIGURE_2[2], "pets"): 193.4,
 }
-# "Generally after" so many episodes (appendix, below the table): a round number for all model-free methods.
-MODEL_FREE_CONVERGENCE = {"cartpole": 100, "pendulum": 100, "reacher": 1000, "pusher": 1000}
+# Of the model-free methods, together (appendix, below the table).
+MODEL_FREE_CONVERGENCE = {
+    **dict.fromkeys(("cartpole", "pendulum"), "after 100"),
+    **dict.fromkeys(("reacher", "pusher"), "around 1000"),
+}
 
 # Hours for 150,000 environment steps on one RTX 2080 Ti (appendix, last paragraph); for the small tasks an upper limit.
 STEPS_TIMED = 150_000
@@ -66,11 +77,22 @@ GPU_HOURS = {
     **{(task, "psrl"): 4.0 for task in ("reacher", "pusher")},
 }
 
+LOGS = paths.RESULTS / "authors.csv"
+
+
+def logs() -> dict[Setting, np.ndarray]:
+    """Returns [episodes] of single runs of MPC-PSRL by the authors, where we have the log of one."""
+    found: dict[Setting, list[float]] = {}
+    with LOGS.open() as file:
+        for row in csv.DictReader(file):
+            found.setdefault(Setting(row["task"], float(row["noise"]), row["reward"]), []).append(float(row["return"]))
+    return {setting: np.array(returns) for setting, returns in found.items()}
+
 
 def convergence(setting: Setting, method: str) -> str:
     """The paper's number of episodes as it gives it, or a dash."""
     if method in MODEL_FREE:
-        return f"about {MODEL_FREE_CONVERGENCE[setting.task]}"
+        return MODEL_FREE_CONVERGENCE[setting.task]
     number = CONVERGENCE.get((setting, method))
     return "-" if number is None else f"{number:.1f}"
 

@@ -92,7 +92,7 @@ def curve(returns: dict[int, list[float]], width: int = 48) -> str:
     """A learning curve in text: per episode the mean, the range over trials, and both drawn to a common scale."""
     values = [value for trials in returns.values() for value in trials if math.isfinite(value)]
     low, high = min(values, default=0.0), max(values, default=0.0)
-    size = max(len("highest"), *(len(f"{value:.1f}") for value in values))
+    size = max(len(text) for text in ("highest", *(f"{value:.1f}" for value in values)))
 
     def column(value: float) -> int:
         return round((value - low) / (high - low) * (width - 1)) if high > low else 0

@@ -112,17 +112,27 @@ def _curve(run: Run, variation: str) -> tuple:
     return run.task, run.noise, reward, run.method, "" if run.method in paper.REFERENCES else variation
 
 
+# What a reader calls a setting, or a value of it, where its name does not tell.
+NAMES = {"penultimate": "feature layer", "horizon": "planning horizon"}
+VALUES = {
+    ("sample", "step"): "a new sample each step",
+    ("sample", "mean"): "posterior mean",
+    ("scales", "standardised"): "standardised targets",
+    ("planning_reward", "honest"): "the true reward to plan with",
+}
+
+
 def describe(overrides: Mapping, settings: Any) -> str:
     """{"bayes": {"prior_sd": 1.0}} -> "prior sd x0.1", relative to the method's own; empty for the method as it is."""
     words = []
     for key, value in overrides.items():
-        usual, name = getattr(settings, key), key.replace("_", " ")
+        usual, name = getattr(settings, key), NAMES.get(key, key.replace("_", " "))
         if isinstance(value, Mapping):
             words.append(describe(value, usual))
-        elif isinstance(value, int | float):
+        elif isinstance(value, int | float) and usual:
             words.append(f"{name} x{value / usual:g}")
         else:
-            words.append(f"{name} {value}")
+            words.append(VALUES.get((key, value), f"{name} {value}"))
     return ", ".join(words)
 
 

@@ -1,10 +1,12 @@
-"""The two ends of the normalised score: uniformly random actions, and the planner that knows the truth."""
+"""What the normalised score is measured by: random actions and the planner that knows the truth.
+
+The planner is 1. 0 is the better of random actions and no action at all (`psrl.convergence`).
+"""
 
 import time
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from psrl import cem
@@ -61,5 +63,5 @@ class OraclePlanner(ModelPredictiveControl):
     def plan(self, state: Tensor, mean: Tensor, at_step: int) -> Tensor:
         """From the observation [B, S], except for the arms: what they show does not decide all of their future."""
         if self.task.dynamics is None:
-            state = torch.from_numpy(np.stack([rollout.physics_state(env) for env in self.envs.envs]))
+            state = self._tensor(np.stack([rollout.physics_state(env) for env in self.envs.envs]))
         return super().plan(state, mean, at_step)

@@ -44,7 +44,8 @@ class Replay:
         return ReplayBufferSamples(state, action, following, torch.zeros_like(reward), reward)
 
     def state_dict(self) -> dict:
-        return {"rows": self.table[: len(self)], "added": self.added, "generator": self.generator.get_state()}
+        # A clone: a slice is a view, and saving it would save all of the table.
+        return {"rows": self.table[: len(self)].clone(), "added": self.added, "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict) -> None:
         self.table[: len(state["rows"])] = state["rows"]

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from psrl import paths
+from psrl.config import ConfigError
 
 RELATIVE = 1e-6  # of a number, or one unit in the last digit printed, whichever is more; whole numbers are exact
 POINTS = 0.1  # of a coordinate in a drawing, 1/72 inch each
@@ -122,7 +123,11 @@ def _untimed(table: str) -> str:
 
 
 def _git(*arguments: str) -> bytes:
-    return subprocess.run(["git", *arguments], cwd=paths.ROOT, check=True, capture_output=True).stdout
+    try:
+        return subprocess.run(["git", *arguments], cwd=paths.ROOT, check=True, capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").split("\n")[0]
+        raise ConfigError(f"{paths.ROOT} has no commit to compare with ({said}); valid: a clone, with git") from None
 
 
 def _files(*arguments: str) -> set[str]:
@@ -151,7 +156,10 @@ def verdicts() -> dict[str, str]:
 
 def main(since: Path | None = None) -> int:
     """Print the report; 1 where something differs. Only files newer than ``since`` count as regenerated."""
-    start = since.stat().st_mtime if since else 0.0
+    try:
+        start = since.stat().st_mtime if since else 0.0
+    except OSError as error:
+        raise ConfigError(f"--since is {str(since)!r}: {error.strerror}; valid: a file that is there") from None
     found = verdicts()
     fresh = {n for n in found if (paths.ROOT / n).is_file() and (paths.ROOT / n).stat().st_mtime >= start}
     print(f"\nRegenerated, compared with the commit ({TOLERANCE}):")

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,22 @@ class Files:
     @classmethod
     def at(cls, path: Path) -> "Files":
         """The table at ``path``, the other two beside it."""
+        if not path.name:
+            raise ConfigError(f"the table {str(path)!r} has no name; valid: a file such as table.csv")
         return cls(path, path.with_suffix(".metrics.csv"), path.with_suffix(".provenance.json"))
+
+    def check(self) -> None:
+        """Refuse a place that cannot be written to before anything is computed for it."""
+        for path in (self.runs, self.metrics, self.provenance):
+            try:
+                if path.exists() and not path.is_file():
+                    raise ConfigError(f"{path} is there and not a file; valid: a file to write")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=".part").close()
+            except OSError as error:
+                raise ConfigError(
+                    f"{path} cannot be written: {error.strerror}; valid: a file in a folder one may write to"
+                ) from None
 
 
 def write(files: Files, run: Run, parts: list[tuple[Run, Snapshot]]) -> None:
@@ -60,8 +76,12 @@ def read(path: Path) -> dict[int, list[float]]:
             rows = [(int(row["episode"]), float(row["return"])) for row in csv.DictReader(file)]
     except FileNotFoundError:
         raise ConfigError(f"{path} is not there; psrl sweep runs the experiments of params.yaml") from None
-    except (KeyError, ValueError, TypeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; valid: a table that psrl wrote") from None
+    except (KeyError, ValueError, TypeError, csv.Error) as error:
         raise ConfigError(f"{path} is not a table of runs: {error}") from None
+    if not rows:
+        raise ConfigError(f"{path} has no rows; valid: a table with at least one episode")
     curve: dict[int, list[float]] = {}
     for episode, value in sorted(rows):
         curve.setdefault(episode, []).append(value)

@@ -91,8 +91,9 @@ class PSRL:
     """MPC-PSRL, Algorithm 1."""
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
-    scales: Literal["published", "evidence"] = setting(
-        "published: raw targets, the task's prior and noise sd; evidence: standardised targets, both sds by evidence"
+    scales: Literal["published", "standardised", "evidence"] = setting(
+        "published: raw targets, the task's prior and noise sd; standardised: standardised targets, the same sds; "
+        "evidence: standardised targets, both sds by evidence"
     )
     sample: Literal["episode", "step", "mean"] = setting("when the posterior is sampled; mean: never, its mean is used")
     particles: int = setting("noisy rollouts averaged per candidate", low=1)
@@ -100,7 +101,7 @@ class PSRL:
     learning_rate: float = setting("Adam's step size", positive=True)
     batch: int = setting("rows per gradient step", low=1)
     planning_reward: Literal["authors", "honest"] = setting(
-        "which oracle the planner is given (differs on Cartpole only)"
+        "which oracle the planner is given; they differ on Cartpole"
     )
     planner: Planner = setting("the cross-entropy method")
     network: Network = setting("the feature networks")
@@ -121,7 +122,7 @@ class PETS:
     learning_rate: float = setting("Adam's step size", positive=True)
     batch: int = setting("rows per gradient step", low=1)
     planning_reward: Literal["authors", "honest"] = setting(
-        "which oracle the planner is given (differs on Cartpole only)"
+        "which oracle the planner is given; they differ on Cartpole"
     )
     planner: Planner = setting("the cross-entropy method, as for MPC-PSRL")
     member: Member = setting("one network of the ensemble")
@@ -159,7 +160,7 @@ class SAC(ModelFree):
 class DDPG(ModelFree):
     """Deep deterministic policy gradient."""
 
-    action_noise: float = setting("sd of the exploration noise, in units of the action bound", low=0)
+    action_noise: float = setting("sd of the exploration noise, in the units of the action", low=0)
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class MBPO:
 
 @dataclass(frozen=True)
 class Random:
-    """Uniformly random actions: 0 of the normalised score."""
+    """Uniformly random actions; 0 of the normalised score where doing nothing is worse (`psrl.convergence`)."""
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
 
@@ -202,7 +203,7 @@ class Oracle:
 
     version: int = setting("raised whenever the numbers the method produces change", low=1)
     planning_reward: Literal["authors", "honest"] = setting(
-        "which oracle the planner is given (differs on Cartpole only)"
+        "which oracle the planner is given; they differ on Cartpole"
     )
     planner: Planner = setting("the cross-entropy method, as for MPC-PSRL")
 

@@ -58,9 +58,13 @@ def normalised_regret(scores: np.ndarray) -> np.ndarray:
 
 
 def final_level(returns: np.ndarray) -> np.ndarray:
-    """Each trial's mean over the last tenth of its episodes, but at least three, [B]: performance at convergence."""
-    last = max(3, returns.shape[-1] // 10)
-    return returns[..., -last:].mean(axis=-1)
+    """Each trial's mean over the last part of its episodes, [B]: what the paper calls performance at convergence."""
+    return returns[..., -last_part(returns.shape[-1]) :].mean(axis=-1)
+
+
+def last_part(episodes: int) -> int:
+    """A tenth of the episodes, but at least three."""
+    return min(episodes, max(3, episodes // 10))
 
 
 def iqm(values: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -79,14 +83,15 @@ def probability_of_improvement(x: np.ndarray, y: np.ndarray, axis: int = -1) -> 
     return (1 + wins.mean(axis=(-2, -1))) / 2
 
 
-def performance_profile(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Share of the trials that reach each level, [levels]: one minus the distribution function, from the left."""
-    return reached(values, levels).mean(axis=-1)
+def performance_profile(values: np.ndarray, levels: np.ndarray, confidence: float = CONFIDENCE) -> Interval:
+    """Share of the trials that reach each level, [levels], with the exact binomial interval of Clopper and Pearson.
 
-
-def reached(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """[levels, B]: 1 where the trial reaches the level. A profile is its mean, so its intervals are those of a mean."""
-    return (np.asarray(values)[None, :] >= np.asarray(levels)[:, None]).astype(float)
+    Not a bootstrap: where all trials reach a level, every resample does, and its interval would be [1, 1].
+    """
+    k, n, miss = (np.asarray(values)[None, :] >= np.asarray(levels)[:, None]).sum(axis=-1), len(values), 1 - confidence
+    low = np.where(k > 0, stats.beta.ppf(miss / 2, np.maximum(k, 1), n - k + 1), 0.0)
+    high = np.where(k < n, stats.beta.ppf(1 - miss / 2, k + 1, np.maximum(n - k, 1)), 1.0)
+    return Interval(k / n, low, high)
 
 
 def pooled(statistic: Callable) -> Callable:

@@ -26,6 +26,8 @@ def main(runs: dict[str, Run], dry: bool, storage: Path | None, workers: int | N
         return 0
     if not stale:
         return 0
+    for name in stale:
+        results.Files.named(name).check()
     sweep = Sweep(stale, storage and storage.resolve())
     sweep.go(workers, device, wait)
     for job in sweep.jobs.values():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from psrl import convergence, paper, paths
-from psrl.convergence import RULE, Rule, Summary
+from psrl.convergence import RULE, STAYS, Summary
 from psrl.figures import LABELS
 from psrl.paper import Setting
 from psrl.published import Study
@@ -27,12 +27,13 @@ class Line:
     seeds: int = 0
     episodes: int = 0
     summary: Summary | None = None
+    lasting: Summary | None = None  # the same where all later windows have to be as good
 
     def __str__(self) -> str:
         return str(self.summary) if self.summary else self.status
 
 
-def lines(study: Study, rule: Rule = RULE) -> list[Line]:
+def lines(study: Study) -> list[Line]:
     """All methods of all settings, published or planned."""
     found = []
     for setting in paper.SETTINGS:
@@ -41,57 +42,85 @@ def lines(study: Study, rule: Rule = RULE) -> list[Line]:
             if trials is None:
                 found.append(Line(setting, method, "not yet run"))
                 continue
-            summary = None if scores is None else convergence.summarise(scores, np.random.default_rng(SEED), rule)
+            summaries = [
+                None if scores is None else convergence.summarise(scores, np.random.default_rng(SEED), rule)
+                for rule in (RULE, STAYS)
+            ]
             status = study.unscaled(setting) or "published"
-            found.append(Line(setting, method, status, *trials.returns.shape, summary))
+            found.append(Line(setting, method, status, *trials.returns.shape, *summaries))
     return found
 
 
 def as_csv(table: list[Line]) -> str:
-    """Tidy; a median that half of the runs never reach is inf, what is unknown is empty."""
-    header = ["task", "noise", "reward", "method", "status", "paper", "seeds", "episodes", "converged", "limit"]
-    header += [f"{name}{end}" for name in ("mean", "median") for end in ("", "_low", "_high")] + ["held"]
+    """Tidy, columns as results/README.md explains them; a median that half of the runs never reach is inf."""
+    header = ["task", "noise", "reward", "method", "status", "paper_episodes", "seeds", "episodes", "last_countable"]
+    for prefix in ("", "lasting_"):
+        header += [f"{prefix}converged"]
+        header += [f"{prefix}{name}{end}" for name in ("mean", "median") for end in ("", "_low", "_high")]
+    header += ["share_held"]
     rows = []
     for line in table:
-        setting, summary = line.setting, line.summary
+        setting = line.setting
         row = [setting.task, setting.noise, setting.reward, line.method, line.status]
         row += [paper.CONVERGENCE.get((setting, line.method), ""), line.seeds or "", line.episodes or ""]
-        if summary:
-            ends = [v for i in (summary.mean, summary.median) for v in (i.estimate, i.low, i.high)]
-            row += [summary.converged, summary.limit, *map(_number, [*ends, summary.held])]
+        if line.summary:
+            row += [line.summary.limit]
+            for found in (line.summary, line.lasting):
+                ends = [v for i in (found.mean, found.median) for v in (i.estimate, i.low, i.high)]
+                row += [found.converged, *map(_number, ends)]
+            row += [_number(line.summary.held)]
         rows.append(row + [""] * (len(header) - len(row)))
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows([header, *rows])
     return buffer.getvalue()
 
 
-def as_markdown(table: list[Line], rule: Rule = RULE) -> str:
-    """Side by side: a row per setting, the paper's number before ours."""
-    cells = {(line.setting, line.method): str(line) for line in table}
+def as_markdown(table: list[Line]) -> str:
+    """Side by side, a row per setting: the paper's number before ours; then ours where it has to last."""
+    cells = {(line.setting, line.method): line for line in table}
     columns = [("psrl", True), ("psrl", False), ("psrl-eb", False), ("pets", True), ("pets", False), ("mbpo", True)]
     columns += [("mbpo", False), ("sac", True), ("sac", False), ("ddpg", False)]
+
+    def cell(setting: Setting, method: str, theirs: bool) -> str:
+        line = cells.get((setting, method))
+        return "-" if line is None else paper.convergence(setting, method) if theirs else str(line)
+
+    def lasting(setting: Setting, method: str) -> str:
+        line = cells.get((setting, method))
+        return "-" if line is None else str(line.lasting or line.status)
+
+    first = [[str(s), *(cell(s, *column) for column in columns)] for s in paper.SETTINGS]
     head = ["", *(f"{LABELS[method]}, {'paper' if theirs else 'here'}" for method, theirs in columns)]
-    body = [head, ["---"] * len(head)]
-    for setting in paper.SETTINGS:
-        row = [str(setting)]
-        for method, theirs in columns:
-            ours = cells.get((setting, method), "-")
-            row.append(paper.convergence(setting, method) if theirs and ours != "-" else "-" if theirs else ours)
-        body.append(row)
+    second = [[str(s), *(lasting(s, method) for method in paper.METHODS)] for s in paper.SETTINGS]
     text = (
-        f"Episodes to convergence: {rule}. Mean over trials with a 95 % bootstrap interval. A run that never converges "
+        f"Episodes to convergence: {RULE}. Mean over trials with a 95 % bootstrap interval. A run that never converges "
         "is censored: it counts with the last episode in which its convergence could have been seen, so the mean is a "
         "lower bound. (r): the reward function is given. The paper does not define convergence."
     )
-    return "\n".join([*textwrap.wrap(text, 120), "", *(f"| {' | '.join(row)} |" for row in body), ""])
+    more = (
+        "Episodes until it lasts, here: the same, but all later windows up to the end of the run have to be as good. "
+        "This depends on how many episodes a run has (column `episodes` of the CSV)."
+    )
+    return "\n".join(
+        [*_wrapped(text), *_rows(head, first), *_wrapped(more), *_rows(["", *map(LABELS.get, paper.METHODS)], second)]
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return [*textwrap.wrap(text, 120), ""]
+
+
+def _rows(head: list[str], body: list[list[str]]) -> list[str]:
+    return [*(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *body]), ""]
 
 
 def as_json(table: list[Line], study: Study) -> str:
     """For `dvc metrics`: means and censored runs of what is published."""
-    content: dict = {"published experiments": len(study.published), "planned experiments": len(study.planned)}
+    content: dict = {"published experiments": len(study.published), "planned besides": len(study.planned)}
     for line in table:
         if line.summary and line.summary.limit:
             entry = {"mean": round(float(line.summary.mean.estimate), 2), "censored": line.summary.censored}
+            entry["lasting mean"] = round(float(line.lasting.mean.estimate), 2)
             content.setdefault(str(line.setting), {})[line.method] = entry
     return json.dumps(content, indent=2) + "\n"
 

@@ -140,8 +140,6 @@ def filmstrip(
     height = width * (high - low) / (right - left) + 0.3
     shape = (width * len(steps), height * len(episodes))
     fig, axes = plt.subplots(len(episodes), len(steps), figsize=shape, squeeze=False, layout="constrained")
-    margin = 0.15 / shape[1]  # below the last row, for the line that names the data
-    fig.get_layout_engine().set(rect=(0, margin, 1, 1 - margin))
     for row, (label, states) in zip(axes, episodes.items(), strict=True):
         row[0].set_title(label, loc="left", fontsize=9)
         for ax, step in zip(row, steps, strict=True):

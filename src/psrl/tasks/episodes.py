@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from psrl import cem, config, paths
+from psrl.config import ConfigError
 from psrl.settings import Planner
 from psrl.tasks.rollout import physics_state, true_model
 from psrl.tasks.task import TASKS, Reward, Task
@@ -36,8 +37,8 @@ class Episodes:
 
 
 def random_episodes(task: Task, seeds: Sequence[int], noise: float = 0.0) -> Episodes:
-    """Uniformly random actions."""
-    generators = [np.random.default_rng(seed) for seed in seeds]
+    """Uniformly random actions, from another stream than the environment's, which the seed alone begins."""
+    generators = [np.random.default_rng([seed, 1]) for seed in seeds]
     size = task.action_dim
 
     def act(envs, observations):
@@ -109,20 +110,26 @@ def load(path: Path) -> Episodes:
     return Episodes(states=table[None, :, 2:], rewards=table[None, :-1, 1])
 
 
-def main(names: Sequence[str]) -> None:
+def main(names: Sequence[str]) -> int:
     """Record a planned episode of each task: seed 0, the planner of params.yaml with a quarter of its population.
 
     That is enough for a picture; the returns to compare with are those of the experiments with the method `oracle`.
     """
-    params = config.read_params()
-    for name in names:
-        if name not in TASKS:
-            raise config.ConfigError(f"task {name!r} is unknown; valid: {', '.join(TASKS)}")
-        settings = config.build(Planner, params["tasks"][name]["planner"], f"tasks.{name}.planner")
-        fewer = dataclasses.replace(settings, population=settings.population // 4, elites=settings.elites // 4)
-        save(planned_episodes(TASKS[name], [0], fewer), recording(name))
+    torch.set_num_threads(1)
+    try:
+        tasks = config.read_params()["tasks"]
+        for name in names:
+            if name not in tasks:
+                raise ConfigError(f"task {name!r} is unknown; valid: {', '.join(tasks)}")
+        for name in names:
+            settings = config.build(Planner, tasks[name].get("planner"), f"tasks.{name}.planner")
+            fewer = dataclasses.replace(settings, population=settings.population // 4, elites=settings.elites // 4)
+            save(planned_episodes(TASKS[name], [0], fewer), recording(name))
+    except ConfigError as error:
+        print(f"psrl.tasks.episodes: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main(sys.argv[1:] or ["reacher", "pusher"])
+    sys.exit(main(sys.argv[1:] or ["reacher", "pusher"]))

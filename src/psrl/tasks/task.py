@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from torch import Tensor
 
-from psrl.config import ConfigError
+from psrl.config import NOISY_TASKS, ConfigError
 from psrl.tasks import STEPS, cartpole, pendulum, pusher, reacher
 
 Reward = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
@@ -20,7 +20,8 @@ class Task:
 
     reward, planning_reward: (state [..., S], action [..., A], next_state [..., S], context [..., C] or None) -> [...],
         on any device. `reward` is the environment's own without noise; `planning_reward` is what the authors' code
-        gives to the planner as the oracle, another function on Cartpole only.
+        gives to the planner as the oracle, another function on Cartpole. (On the Reacher it gives the reward of the
+        step before; here it is the reward.)
     dynamics: (state [..., S], action [..., A]) -> next_state [..., S], true and noise-free; None for the MuJoCo tasks
         (see `psrl.tasks.rollout`).
 
@@ -54,11 +55,12 @@ class Task:
         return gymnasium.make(self.env_id, render_mode=render_mode, **self._noise(noise))
 
     def make_vec(self, num_envs: int, noise: float = 0.0) -> VectorEnv:
-        """B copies that step together, truncate together, and are reset by the caller."""
+        """B copies that step together, without a time limit: the caller counts the steps and resets."""
         return gymnasium.make_vec(
             self.env_id,
             num_envs,
             vectorization_mode="sync",
+            max_episode_steps=-1,
             vector_kwargs={"autoreset_mode": AutoresetMode.DISABLED},
             **self._noise(noise),
         )
@@ -71,7 +73,8 @@ class Task:
         if self.noisy:
             return {"noise": noise}
         if noise != 0:
-            raise ConfigError(f"noise is {noise!r} on {self.name}, but only cartpole and pendulum have a noise level")
+            noisy = " and ".join(NOISY_TASKS)
+            raise ConfigError(f"noise is {noise!r} on {self.name}, but only {noisy} have a noise level")
         return {}
 
 

@@ -24,7 +24,8 @@ def lipschitz(noise_sd):
 def paper_bound(steps, horizon, states, controls, noise_sd, largest):
     """The chain (10) of Theorem 1 made explicit with Appendix C (its sigma_f^2 restored): transition part only.
 
-    8 C H^{3/2} R_max sqrt(T) sqrt(d_s log(2 T d_s)) sqrt(sum of variances), ``largest`` = C_1.
+    8 C H^{3/2} R_max sqrt(T) sqrt(d_s log(2 T d_s)) sqrt(sum of variances), ``largest`` = C_1, which bounds the prior
+    variance h' Sigma_p h of every pair met.
     """
     features, episodes = states + controls, steps / horizon
     gain = gain_bound(episodes, features, largest, noise_sd)
@@ -37,6 +38,8 @@ def repaired_bound(steps, horizon, states, controls, noise_sd, largest):
     """The repaired theorem: O~(H d sqrt(T) + H^2 d^{3/2}), in which sigma_f and C_1 appear inside a logarithm only.
 
     2 / sqrt(pi) H R_max (sqrt(d_s) + sqrt(d) + sqrt(2 log(K T))) (2 sqrt(T I_T / log 2) + 2 H I_T / log 2) + 2 R_max
+
+    Here ``largest`` need not bound every pair: it is the mean of h' Sigma_p h over all steps and runs.
     """
     features, episodes = states + controls, steps / horizon
     gain = gain_bound(steps, features, largest, noise_sd)

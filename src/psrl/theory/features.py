@@ -7,7 +7,7 @@ from the true posterior, its amplitude has the same mean as the truth's: the ide
 Three ways to treat the features:
 
     known     c is given
-    relearn   c is fitted to the data (largest likelihood), then w is drawn as if c had been known: Section 4.1
+    relearn   c is fitted to the data (best fit), then w is drawn as if c had been known: Section 4.1
     average   c is drawn from its posterior, then w given c: the exact posterior
 
 Shapes: B draws of the truth, C frequencies, n points.

@@ -113,6 +113,19 @@ def largest_eigenvalues(A, B, Q, R, horizon):
     return np.linalg.eigvalsh(P)[-2::-1, ..., -1]
 
 
+def eigenvalues_over_a_prior(growth, horizon):
+    """Mean and median over b ~ N(0, 1) of lambda_1 for s' = growth s + b u + eps, Q = R = 1: two arrays [H].
+
+    The mean is an integral over log b: systems with a small b, which control hardly reaches, decide it.
+    """
+    log_b = np.linspace(-40.0, np.log(10.0), 5001)
+    median = 0.6744897501960817  # of |b|; lambda_1 falls as |b| grows, so there it has its own median
+    b = np.append(np.exp(log_b), median)
+    values = largest_eigenvalues([[growth]], b[:, None, None], np.eye(1), np.eye(1), horizon)
+    density = np.sqrt(2 / np.pi) * np.exp(-0.5 * b[:-1] ** 2) * b[:-1]  # of log |b|
+    return np.trapezoid(values[:, :-1] * density, log_b, axis=-1), values[:, -1]
+
+
 def stabilisable(A, B):
     """Whether controls reach every mode that does not decay by itself, [...] (the Hautus rank test)."""
     A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)

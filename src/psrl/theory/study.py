@@ -8,7 +8,7 @@ Sizes and seeds are those of the section ``theory`` of params.yaml.
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,8 @@ FOLDER = paths.RESULTS / "theory"
 BLOCKS = 25
 CHECKPOINTS = 8
 RULES = {"bandit": ("psrl",), "lqr": regret.RULES, "bump": bump.RULES, "chain": chain.RULES}
+PROBLEMS = {"lqr": regret, "bump": bump}  # whose sizes are chosen; the other two have one each
+ONLY = {"bandit": "dimension", "chain": "horizon"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class Study:
         unknown = [rule for rule in self.rules if rule not in RULES[self.kind]]
         if unknown:
             return f"rules holds {unknown[0]!r}; valid for {self.kind}: {', '.join(RULES[self.kind])}"
+        if self.vary != ONLY.get(self.kind, self.vary):
+            return f"vary is {self.vary!r}; valid for {self.kind}: {ONLY[self.kind]}, its only size"
+        sizes = [size.name for size in fields(PROBLEMS[self.kind].Problem)] if self.kind in PROBLEMS else []
+        foreign = [name for name in self.fixed if name not in sizes]
+        if foreign:
+            return f"fixed holds {foreign[0]!r}; valid for {self.kind}: {', '.join(sizes) or 'nothing'}"
         if len(self.episodes) != len(self.values):
             return f"episodes has {len(self.episodes)} numbers; valid: one for each of the {len(self.values)} values"
         if self.draws % BLOCKS:
@@ -79,7 +87,7 @@ def _run(study, rule, value, episodes):
         return bandit.thompson(np.random.default_rng(study.seed), study.draws, value, episodes).regret, value, 1
     if study.kind == "chain":
         return chain.regret(rule, value, study.draws, episodes, study.seed), 1, value
-    module = {"lqr": regret, "bump": bump}[study.kind]
+    module = PROBLEMS[study.kind]
     problem = module.Problem(**{**study.fixed, **_size(study, value)})
     learner = module.learn(problem, rule, study.draws, study.seed)
     return regret.regrets(learner, episodes), len(problem.prior_sd), problem.horizon

@@ -72,7 +72,10 @@ def information_gain_direct(X, prior_sd, noise_sd):
 
 
 def gain_bound(n, features, largest, noise_sd):
-    """I_n <= d/2 log(1 + n C_1 / (d sigma^2)), ``largest`` = C_1 >= every prior variance h' Sigma_p h."""
+    """I_n <= d/2 log(1 + n C_1 / (d sigma^2)), ``largest`` = C_1 >= the mean of the prior variances h' Sigma_p h.
+
+    With the mean over steps *and* runs in place of C_1 it bounds the mean of I_n: the logarithm is concave.
+    """
     return 0.5 * features * np.log1p(n * largest / (features * noise_sd**2))
 
 
