@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from psrl import paths
 
@@ -81,6 +82,20 @@ def hash_of(files: Iterable[Path]) -> str:
     return digest.hexdigest()[:7]
 
 
+class Settled(ConstrainedLayoutEngine):
+    """Constrained layout that leaves axes at multiples of a millionth of the figure.
+
+    The solver behind it orders its sums by memory address, so the last bits of a position differ from one process to
+    the next, and the names inside an SVG are hashes of all bits.
+    """
+
+    def execute(self, fig: Figure) -> None:
+        super().execute(fig)
+        for ax in fig.axes:
+            ax.set_position([round(value, 6) for value in ax.get_position(original=True).bounds])
+            ax.set_in_layout(True)  # set_position takes them out
+
+
 def save(fig: Figure, name: str, *, alt: str, inputs: Iterable[Path] = ()) -> Shown:
     """Write ``figures/NAME.svg``, the same bytes for the same figure, and return it for display.
 
@@ -88,6 +103,7 @@ def save(fig: Figure, name: str, *, alt: str, inputs: Iterable[Path] = ()) -> Sh
     short hash is printed in the corner, so that a picture can be traced to its data.
     """
     inputs = list(inputs)
+    fig.set_layout_engine(Settled(**fig.get_layout_engine().get()))
     if inputs:
         strip = 0.1 / fig.get_figheight()  # a tenth of an inch below all labels
         fig.get_layout_engine().set(rect=(0, strip, 1, 1 - strip))
