@@ -47,24 +47,31 @@ def test_an_interval_decides_a_verdict(interval, relation, verdict):
         (["yes", "undecided"], "partly"),
         (["undecided", "not yet run"], "undecided"),
         (["undecided", "no"], "no"),
+        (["not planned", "not planned"], "not planned"),
+        (["not planned", "not yet run"], "not yet run"),
+        (["not planned", "yes"], "yes"),
     ],
 )
 def test_a_claim_is_what_its_comparisons_agree_on(verdicts, whole):
     assert claims.summarise(verdicts) == whole
 
 
-def study(ours: np.ndarray, theirs: np.ndarray) -> Study:
-    """Two published curves on the Reacher, without references."""
+def study(ours: np.ndarray, theirs: np.ndarray, scaled: bool = False) -> Study:
+    """Two published curves on the Reacher, with or without the references of a score."""
     params = synthetic.complete()
     found = {}
-    for name, returns in {"reacher-oracle-psrl": ours, "reacher-oracle-pets": theirs}.items():
+    curves = {"reacher-oracle-psrl": ours, "reacher-oracle-pets": theirs}
+    if scaled:  # an idle arm, which knows as little as a random one, loses about 180
+        curves |= {"reacher-random": np.full((5, 5), -1500.0), "reacher-oracle": np.full((5, 1), -20.0)}
+    for name, returns in curves.items():
         run = experiment(name, params)
         found[name] = Trials(name, run, returns, returns, np.ones_like(returns))
     return Study(found, {trials.name: trials.run for trials in found.values()}, dict.fromkeys(found, ""))
 
 
-def finding(ours: np.ndarray, theirs: np.ndarray, **options) -> claims.Finding:
-    return claims.examine(study(ours, theirs), Comparison(Curve(REACHER, "psrl"), Curve(REACHER, "pets"), **options))
+def finding(ours: np.ndarray, theirs: np.ndarray, scaled: bool = False, **options) -> claims.Finding:
+    comparison = Comparison(Curve(REACHER, "psrl"), Curve(REACHER, "pets"), **options)
+    return claims.examine(study(ours, theirs, scaled), comparison)
 
 
 def test_swapping_the_methods_turns_the_difference_around():
@@ -88,7 +95,30 @@ def test_what_needs_a_score_waits_for_the_references():
     flat = np.full((5, 40), -20.0)
     for options in ({"measure": "episodes"}, {"relation": "similar"}):
         found = finding(flat, flat, **options)
-        assert (found.verdict, found.missing) == ("not yet run", "no reference run yet")
+        assert (found.verdict, found.note) == ("not yet run", "no reference run yet")
+
+
+def test_a_curve_that_has_not_converged_refutes_nothing_about_convergence():
+    noise = np.random.default_rng(2).normal(0, 1, (2, 5, 40))
+    best, slow = noise[0] - 25, noise[1] - np.linspace(180, 80, 40)
+    options = {"scaled": True, "measure": "level", "relation": "not worse"}
+    waiting = finding(slow, best, **options)
+    assert waiting.difference.high < -claims.MARGIN
+    assert (waiting.verdict, waiting.note) == ("undecided", "5 of 5 trials have not converged")
+    assert finding(best, slow, **options).verdict == "yes"
+    converged = finding(best - 8, best, **options | {"relation": "better"})
+    assert converged.verdict == "no" and not converged.note
+
+
+def test_what_nobody_has_planned_is_told_apart_from_what_is_not_yet_run():
+    flat = np.full((5, 40), -20.0)
+    theirs = [Curve(REACHER, "psrl-eb"), Curve(REACHER, "psrl-eb", "posterior mean")]
+    names = ["reacher-oracle-psrl", "reacher-oracle-psrl-eb"]
+    plan = {name: experiment(name, synthetic.complete()) for name in names}
+    some = Study({names[0]: study(flat, flat).published[names[0]]}, plan, dict.fromkeys(plan, ""))
+    found = [claims.examine(some, Comparison(Curve(REACHER, "psrl"), curve)) for curve in theirs]
+    assert [finding.verdict for finding in found] == ["not yet run", "not planned"]
+    assert "posterior mean" in found[1].note
 
 
 def test_both_variants_are_asked_the_same_questions():

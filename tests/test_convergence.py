@@ -108,7 +108,7 @@ def test_a_summary_counts_censored_runs_and_says_at_least():
     assert (some.converged, some.censored, some.limit) == (3, 2, 13)
     assert some.mean.estimate == pytest.approx((4 + 5 + 6 + 13 + 13) / 5)
     assert some.median.estimate == 6 and some.median.high == np.inf
-    assert str(some).startswith("at least 8.2 [") and str(some).endswith("(2 of 5 censored at 13)")
+    assert str(some) == f"at least 8.2 [{some.mean.low:.1f}, inf) (2 of 5 censored at 13)"
     none = convergence.summarise(runs(np.full(5, 90), 15), rng())
     assert str(none) == "more than 13 (5 of 5 censored)" and none.median.estimate == np.inf and np.isnan(none.held)
     short = convergence.summarise(runs(np.array([1, 1]), 2), rng())
@@ -123,10 +123,12 @@ def test_held_tells_runs_that_lose_it_again():
 
 
 def test_what_has_to_last_converges_after_the_last_lapse():
-    lapse = np.array([[0, 1, 1, 1, 0, 0, 1, 1, 1, 1]], dtype=float)
+    lapse = np.array([[0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1]], dtype=float)
     assert convergence.times(lapse).tolist() == [2]
     assert convergence.times(lapse, STAYS).tolist() == [7], "the windows from episode 7 on are the last and all good"
     assert convergence.times(lapse[:, :6], STAYS).tolist() == [np.inf], "stopped in the lapse it has not lasted"
+    assert convergence.times(lapse[:, :11], STAYS).tolist() == [np.inf], "no later window is free of the first one's"
+    assert STAYS.limit(12) == 7 and STAYS.limit(5) == 0
 
 
 @given(arrays(float, (3, 12), elements=st.floats(0, 1)))

@@ -153,6 +153,34 @@ def test_a_refused_checkpoint_starts_the_run_over(repository, capsys):
     assert len(list(checkpoint.folder(unit).glob("*.refused"))) == 2
 
 
+def test_a_checkpoint_that_memory_cannot_hold_is_not_thrown_away(repository):
+    arguments = [*RANDOM, "--episodes", "3"]
+    expected = table(arguments, repository)
+    unit = resolve(tiny.params(), task="pendulum", method="random", seeds=[0, 1], episodes=3)
+
+    def no_memory(_: bytes) -> dict:  # a toy checkpoint is too small to run out of it in earnest
+        raise MemoryError
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(checkpoint, "_read", no_memory)
+        checkpoint.load(unit)
+    assert [file.name for file in checkpoint.folder(unit).glob("checkpoint*")] == ["checkpoint"]
+    assert table(arguments, repository) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([*PSRL, "--set", "bayes.prior_sd=1e-200"], "cartpole with psrl, seed 3, 5: episode 2 failed, the posterior"),
+        (["run", "pendulum", "--method", "sac", "--set", "learning_rate=1e30"], "pendulum with sac, seed 0: episode"),
+    ],
+)
+def test_numbers_that_are_no_longer_finite_are_a_sentence(arguments, named, repository, capsys):
+    assert cli.main([*arguments, "--episodes", "3"]) == 1
+    error = capsys.readouterr().err
+    assert named in error and "the episodes before it are saved" in error and "Traceback" not in error
+
+
 def test_an_interrupt_saves_and_says_how_to_go_on(tmp_path):
     folder = tiny.repository(tmp_path)
     arguments = [*RANDOM, "--episodes", "100000"]

@@ -42,6 +42,13 @@ def test_an_unknown_film_is_refused_with_the_valid_ones(capsys):
     assert "film 'walker' is unknown; valid: cartpole, pendulum, reacher, pusher" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("change", [{"method": "sac"}, {"episodes": 1}])
+def test_a_film_that_cannot_be_made_is_refused(change):
+    values = {"task": "cartpole", "method": "psrl", "seeds": [3], "episodes": 3} | change
+    with pytest.raises(config.ConfigError, match="valid: psrl, psrl-eb, pets, at least 2"):
+        film.record(config.resolve(tiny.params(), **values))
+
+
 def test_a_film_not_made_yet_is_named_with_the_command_that_makes_it(tmp_path, monkeypatch):
     monkeypatch.setattr(film, "FOLDER", tmp_path)
     with pytest.raises(config.ConfigError, match=r"python -m psrl\.film pusher"):

@@ -111,12 +111,16 @@ def test_a_model_free_curve_belongs_to_both_reward_settings(repository):
     assert "sac" in study.listed(FIGURE_2[4]) and "sac" not in study.listed(REACHER), "and is counted once"
 
 
-def test_actors_are_judged_by_greedy_episodes_and_regret_counts_what_was_collected(repository):
+def test_methods_are_judged_after_the_same_experience_and_regret_counts_what_was_collected(repository):
     repository(NAMES)
     study = Study.load()
     actor, planner = study.find(REACHER, "mbpo"), study.find(REACHER, "psrl")
-    assert np.all(actor.returns > actor.collected)
+    after = actor.collected + 0.05 * np.abs(actor.collected)  # the invented greedy episode after each episode
+    np.testing.assert_allclose(actor.returns[:, 1:], after[:, :-1], err_msg="counts for the episode that follows")
+    np.testing.assert_array_equal(actor.returns[:, 0], actor.collected[:, 0])
     assert planner.returns is planner.collected
+    kinds = [sorted(file.parent.name for file in trials.files) for trials in (actor, planner)]
+    assert kinds == [["metrics", "provenance", "runs"], ["provenance", "runs"]]
 
 
 def test_a_batch_shares_its_processor_time(repository):

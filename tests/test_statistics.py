@@ -121,7 +121,8 @@ def test_intervals_repeat_with_the_generator_and_with_nothing_else():
 @pytest.mark.parametrize(("sizes", "enough"), [([4], False), ([5], True), ([3, 3], False), ([4, 4], True)])
 def test_where_trials_are_too_few_there_is_no_interval(sizes, enough):
     # of four values even the whole range misses their median in one case of eight
-    found = bootstrap(statistics.pooled(np.mean), [rng(n).normal(size=n) for n in sizes], rng(), resamples=999)
+    groups = [rng(n).normal(size=n) for n in sizes]
+    found = bootstrap(statistics.mean_over_groups(np.mean), groups, rng(), resamples=999)
     assert np.isfinite(found.low) == np.isfinite(found.high) == enough
 
 
@@ -152,13 +153,13 @@ def test_intervals_of_differences_and_over_tasks_cover_what_they_say():
     x, y = rng(6).normal(size=(800, 5)), rng(7).normal(1.0, 1.5, size=(800, 5))
     assert covered(bootstrap(statistics.difference_of_means, [x, y], rng(), resamples=999), -1.0) > 0.92 - 3 * error
     tasks = [rng(8 + m).normal(m, 1.0, size=(800, 5)) for m in range(3)]
-    found = bootstrap(statistics.pooled(np.mean), tasks, rng(), resamples=999)
+    found = bootstrap(statistics.mean_over_groups(np.mean), tasks, rng(), resamples=999)
     assert abs(covered(found, 1.0) - 0.95) < 0.02 + 3 * error
 
 
 def test_stratified_intervals_do_not_take_differences_between_tasks_for_noise():
     easy, hard = rng(1).normal(1.0, 0.1, 5), rng(2).normal(-1.0, 0.1, 5)
-    stratified = bootstrap(statistics.pooled(np.mean), [easy, hard], rng())
+    stratified = bootstrap(statistics.mean_over_groups(np.mean), [easy, hard], rng())
     mixed = bootstrap(np.mean, [np.concatenate([easy, hard])], rng())
     assert stratified.estimate == pytest.approx(mixed.estimate)
     assert 4 * (stratified.high - stratified.low) < mixed.high - mixed.low
@@ -168,3 +169,10 @@ def test_every_task_counts_the_same_in_a_mean_over_pairs():
     win, lose = [np.ones(5), np.zeros(5)], [np.zeros(2), np.ones(3)]
     found = bootstrap(statistics.mean_over_pairs(probability_of_improvement), [*win, *lose], rng())
     assert found == Interval(0.5, 0.5, 0.5)
+
+
+def test_a_task_that_always_fails_is_not_trimmed_away():
+    easy, failed = np.ones(5), np.zeros(5)
+    found = bootstrap(statistics.mean_over_groups(iqm), [easy, easy, easy, failed], rng())
+    assert found.estimate == pytest.approx(0.75)
+    assert iqm(np.concatenate([easy, easy, easy, failed])) == pytest.approx(1.0), "as one heap it would be"

@@ -40,6 +40,10 @@ class StorageError(Stop):
     """A file could not be written; what was there before is whole."""
 
 
+class Diverged(Stop):
+    """A method's numbers are no longer finite, so it cannot go on."""
+
+
 @dataclass
 class Snapshot:
     """A unit after some episodes: enough to go on, and all results so far."""
@@ -74,6 +78,8 @@ def loads(unit: Run, content: bytes) -> Snapshot:
         raise CheckpointError("it is truncated or damaged: its checksum differs")
     try:
         return Snapshot(**_read(payload))
+    except MemoryError:  # says nothing about the checkpoint
+        raise
     except Exception as error:
         raise CheckpointError(f"it holds what a checkpoint does not ({type(error).__name__})") from error
 

@@ -18,8 +18,9 @@ from psrl.statistics import SEED, Interval
 
 MARGIN = 0.1  # of normalised score: closer than this is "similar"
 
-# of a comparison: yes, no, undecided or not yet run; "partly" is for claims whose comparisons do not agree
-Verdict = Literal["yes", "partly", "no", "undecided", "not yet run"]
+# of a comparison: all but "partly", which is for claims whose comparisons do not agree
+Verdict = Literal["yes", "partly", "no", "undecided", "not yet run", "not planned"]
+OPEN = ("not yet run", "not planned")
 # mean over the episodes that both have; mean over the last tenth of each; episodes to convergence, fewer is better
 Measure = Literal["return", "level", "episodes"]
 Relation = Literal["better", "similar", "not worse"]
@@ -60,12 +61,11 @@ class Claim:
 class Finding:
     """What the published results say about a comparison; no difference where something is missing."""
 
-    comparison: Comparison
     verdict: Verdict
     difference: Interval | None = None  # positive: in favour of ours
     unit: str = ""
     improvement: Interval | None = None  # probability that a trial of ours beats one of theirs
-    missing: str = ""  # why there is no verdict
+    note: str = ""  # what is missing, or why an interval decides nothing
 
 
 def judge(difference: Interval, relation: Relation, margin: float = MARGIN) -> Verdict:
@@ -77,40 +77,50 @@ def judge(difference: Interval, relation: Relation, margin: float = MARGIN) -> V
 
 
 def summarise(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of a claim from those of its comparisons; what is not yet run does not count.
+    """Of a claim from those of its comparisons; what is not run does not count.
 
     ``partly``: some comparisons confirm it and others do not. Where none does, one that refutes it makes it ``no``.
     """
-    run = {verdict for verdict in verdicts if verdict != "not yet run"}
+    verdicts = list(verdicts)
+    run = {verdict for verdict in verdicts if verdict not in OPEN}
     if len(run) < 2:
-        return run.pop() if run else "not yet run"
+        return run.pop() if run else "not planned" if verdicts and set(verdicts) == {"not planned"} else "not yet run"
     return "partly" if "yes" in run else "no"
 
 
-def examine(study: Study, comparison: Comparison) -> Finding:
-    """Compare two curves of published results."""
+def examine(
+    study: Study, comparison: Comparison, margin: float = MARGIN, confidence: float = statistics.CONFIDENCE
+) -> Finding:
+    """Compare two curves of published results.
+
+    A level is one "at convergence": where trials of ours have not converged, a lower level refutes nothing yet.
+    """
     curves = (comparison.ours, comparison.theirs)
     ours, theirs = (study.find(c.setting, c.method, c.variation) for c in curves)
     scale = study.scale(comparison.ours.setting) if comparison.ours.setting == comparison.theirs.setting else None
     if not (ours and theirs):
-        return Finding(comparison, "not yet run", missing=_missing(study, curves))
+        return _missing(study, curves)
     if not scale and (comparison.relation != "better" or comparison.measure == "episodes"):
-        return Finding(comparison, "not yet run", missing=study.unscaled(comparison.ours.setting) or "no common score")
+        return Finding("not yet run", note=study.unscaled(comparison.ours.setting) or "no common score")
     common = min(ours.run.episodes, theirs.run.episodes)
     groups = [_values(trials, comparison.measure, common, scale) for trials in (ours, theirs)]
     unit = "episodes" if comparison.measure == "episodes" else "score" if scale else "return"
     difference, improvement = (
-        statistics.bootstrap(statistic, groups, np.random.default_rng(SEED))
+        statistics.bootstrap(statistic, groups, np.random.default_rng(SEED), confidence)
         for statistic in (statistics.difference_of_means, statistics.probability_of_improvement)
     )
-    return Finding(comparison, judge(difference, comparison.relation), difference, unit, improvement)
+    verdict, note = judge(difference, comparison.relation, margin), ""
+    if comparison.measure == "level" and verdict == "no" and scale:
+        waiting = int(np.isinf(convergence.times(scale(ours.returns))).sum())
+        if waiting:
+            verdict, note = "undecided", f"{waiting} of {len(ours.returns)} trials have not converged"
+    return Finding(verdict, difference, unit, improvement, note)
 
 
-def _missing(study: Study, curves: tuple[Curve, Curve]) -> str:
+def _missing(study: Study, curves: tuple[Curve, Curve]) -> Finding:
     absent = [c for c in curves if not study.find(c.setting, c.method, c.variation)]
     listed = all(study.is_planned(c.setting, c.method, c.variation) for c in absent)
-    names = " and ".join(f"{c} on {c.setting}" for c in absent)
-    return names if listed else f"{names}, not among the planned experiments"
+    return Finding("not yet run" if listed else "not planned", note=" and ".join(f"{c} on {c.setting}" for c in absent))
 
 
 def _values(trials: Trials, measure: Measure, common: int, scale: convergence.Scale | None) -> np.ndarray:
@@ -190,8 +200,8 @@ def claims(ours: str = "psrl") -> list[Claim]:
         ),
         Claim(
             "5.2",
-            "Where the reward has to be learned it matches SAC at convergence.",
-            against(learned, ("sac",), "level", "not worse", ours),
+            "Where the reward has to be learned it matches SAC (the abstract: model-free methods) at convergence.",
+            against(learned, ("sac", "ddpg"), "level", "not worse", ours),
         ),
         Claim(
             "5.2",
@@ -202,11 +212,10 @@ def claims(ours: str = "psrl") -> list[Claim]:
         Claim(
             "5.3",
             "Model-based methods learn from fewer samples than model-free ones.",
-            tuple(
-                Comparison(Curve(s, method), Curve(s, other), "return", "better")
-                for s in learned
-                for method in (ours, "mbpo")
-                for other in ("sac", "ddpg")
+            (
+                *against(learned, ("sac", "ddpg"), "return", "better", ours),
+                *against(learned, ("sac", "ddpg"), "return", "better", "mbpo"),
+                *against([*NOT_SHOWN, *given], ("sac", "ddpg"), "return", "better", "pets"),
             ),
         ),
         Claim(

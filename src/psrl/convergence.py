@@ -11,8 +11,9 @@ that an arm which never moves would score about 0.9 and count as converged in it
 Why the oracle planner looks 30 steps ahead on the Pendulum, not 20 as the methods do: at 20 its plans freeze at the
 bounds of the torque (notebook 08), and a planner that knows the truth would set a lower mark than methods that do not.
 
-That is an event, and a run may lose again what it had. :data:`STAYS` asks for more, that all later windows are as good;
-it needs the whole run, so it depends on where a run was stopped, and is given beside the other.
+That is an event, and a run may lose again what it had. :data:`STAYS` asks for more: that all later windows are as good,
+up to the end of the run, with room for at least one that shares no episode with the first. It needs the whole run, so
+it depends on where a run was stopped, and is given beside the other.
 
 A run that has not converged when it ends is *censored*: all that is known is that it would take longer. Its time is
 infinite, and no statistic here drops it. All runs of an experiment are equally long, so Kaplan and Meier's estimate of
@@ -43,8 +44,8 @@ class Rule:
         )
 
     def limit(self, episodes: int) -> int:
-        """The last episode that can open a window in a run of this many episodes; 0 where none can."""
-        return max(0, episodes - self.window + 1)
+        """The last episode in which a run of this many episodes can be seen to converge; 0 where there is none."""
+        return max(0, episodes - (2 if self.stays else 1) * self.window + 1)
 
 
 RULE = Rule()
@@ -68,8 +69,8 @@ class Scale:
 
 
 def window_means(scores: np.ndarray, rule: Rule = RULE) -> np.ndarray:
-    """Mean score of every window, by the episode that opens it, [B, limit]."""
-    if not rule.limit(scores.shape[-1]):
+    """Mean score of every window, by the episode that opens it, [B, windows]."""
+    if scores.shape[-1] < rule.window:
         return np.empty((*scores.shape[:-1], 0))
     return np.lib.stride_tricks.sliding_window_view(scores, rule.window, axis=-1).mean(axis=-1)
 
@@ -78,7 +79,7 @@ def times(scores: np.ndarray, rule: Rule = RULE) -> np.ndarray:
     """Episode of convergence of each run of scores [B, episodes], counted from 1; infinite where censored. [B]"""
     good = window_means(scores, rule) >= rule.threshold
     if rule.stays:
-        good = np.logical_and.accumulate(good[..., ::-1], axis=-1)[..., ::-1]
+        good = np.logical_and.accumulate(good[..., ::-1], axis=-1)[..., ::-1][..., : rule.limit(scores.shape[-1])]
     never = np.ones((*good.shape[:-1], 1), dtype=bool)  # found last where nothing is found before
     first = 1.0 + np.argmax(np.concatenate([good, never], axis=-1), axis=-1)
     return np.where(first > good.shape[-1], np.inf, first)
@@ -126,13 +127,18 @@ class Summary:
         return len(self.times) - self.converged
 
     def __str__(self) -> str:
-        """``20.2 [18.0, 23.4]``; with ``at least`` before it and the censored runs after it where there are some."""
+        """``20.2 [18.0, 23.4]``, or ``at least 20.2 [18.0, inf) (1 of 5 censored at 28)``.
+
+        Where runs are censored only the lower end of the restricted mean's interval says something about the mean.
+        """
         if not self.limit:
             return "too few episodes"
         if not self.converged:
             return f"more than {self.limit} ({self.censored} of {len(self.times)} censored)"
         if self.censored:
-            return f"at least {self.mean:.1f} ({self.censored} of {len(self.times)} censored at {self.limit})"
+            least = "" if np.isnan(self.mean.low) else f" [{self.mean.low:.1f}, inf)"
+            told = f"({self.censored} of {len(self.times)} censored at {self.limit})"
+            return f"at least {self.mean.estimate:.1f}{least} {told}"
         return f"{self.mean:.1f}"
 
 

@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 
 from psrl import paper, statistics
+from psrl.claims import Comparison, Curve, examine
 from psrl.figures import COLOURS, LABELS
 from psrl.paper import Setting
 from psrl.published import Study
-from psrl.statistics import Interval
 
 TRIALS = 5  # in the paper; any other number is told
 WIDE = ("reacher",)  # random actions cost many times what is left to learn after: a logarithmic axis shows both
@@ -157,26 +157,21 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
 
 
 def message(study: Study, settings: Sequence[Setting]) -> str:
-    """What the panels say, counted: where MPC-PSRL is better than every baseline, and where than none."""
+    """What the panels say, counted: where MPC-PSRL is clearly better than every baseline, than some, worse than one."""
     compared = [s for s in settings if study.find(s, "psrl") and study.methods(s, BASELINES)]
     if not compared:
         return "No panel has both MPC-PSRL and a baseline yet"
-    above = [
-        [lead(study, setting, other).above_zero for other in study.methods(setting, BASELINES)] for setting in compared
+    leads = [
+        [examine(study, Comparison(Curve(s, "psrl"), Curve(s, o))).difference for o in study.methods(s, BASELINES)]
+        for s in compared
     ]
+    above = [[lead.above_zero for lead in each] for each in leads]
     rest = len(settings) - len(compared)
     told = f"; {rest} cannot be compared yet" if rest else ""
     every, some = sum(map(all, above)), sum(any(each) and not all(each) for each in above)
-    partly = f", some in {some}" if some else ""
+    behind = sum(any(lead.below_zero for lead in each) for each in leads)
+    partly = (f", some in {some}" if some else "") + (f", is clearly beaten in {behind}" if behind else "")
     return f"MPC-PSRL clearly beats every baseline run in {every} of {len(compared)} panels{partly}{told}"
-
-
-def lead(study: Study, setting: Setting, other: str) -> Interval:
-    """Of MPC-PSRL over another method: difference of the mean returns over the episodes that both have."""
-    ours, theirs = (study.find(setting, method).returns for method in ("psrl", other))
-    common = min(ours.shape[1], theirs.shape[1])
-    groups = [returns[:, :common].mean(axis=1) for returns in (ours, theirs)]
-    return statistics.bootstrap(statistics.difference_of_means, groups, np.random.default_rng(statistics.SEED))
 
 
 def alternative(study: Study, settings: Sequence[Setting]) -> str:

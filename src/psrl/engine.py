@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from psrl import checkpoint
-from psrl.checkpoint import CheckpointError, Snapshot
+from psrl.checkpoint import CheckpointError, Diverged, Snapshot
 from psrl.config import ConfigError, Run
 from psrl.learner import make_learner, units
 from psrl.progress import Bar
@@ -76,7 +76,11 @@ def episodes(
     if before.state is not None:
         try:
             learner.load_state_dict(before.state)
+        except MemoryError:  # says nothing about the checkpoint
+            raise
         except Exception as error:
+            if "out of memory" in str(error):  # of a GPU
+                raise
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise CheckpointError(f"method {unit.method} cannot continue from it ({reason})") from error
     done, machines = list(before.episodes), before.machines
@@ -84,7 +88,14 @@ def episodes(
         machines = [*machines, here]
     while len(done) < unit.episodes:
         began = time.perf_counter()
-        outcome = learner.episode(progress)
+        try:
+            outcome = learner.episode(progress)
+        except ValueError as error:  # of the posterior, or of torch for a policy that is not finite
+            reason, seeds = str(error).splitlines()[0], ", ".join(map(str, unit.seeds))
+            raise Diverged(
+                f"{unit.task} with {unit.method}, seed {seeds}: episode {len(done) + 1} failed, {reason}; the episodes "
+                "before it are saved, and other settings may keep its numbers finite"
+            ) from error
         now, cpu_now = time.perf_counter(), time.process_time()
         metrics = {name: [float(value) for value in values] for name, values in outcome.metrics.items()}
         accounted = sum(metrics[name][0] for name in ACCOUNTED if name in metrics) or now - began

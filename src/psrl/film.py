@@ -19,10 +19,15 @@ from psrl.tasks.episodes import Episodes, drawn
 
 FOLDER = paths.RESULTS / "films"
 FIRST, LAST = "first", "last"
+PLANNERS = ("psrl", "psrl-eb", "pets")  # they keep their environments and data where a film can see them
 
 
 def record(run: Run) -> dict[str, Episodes]:
     """Train the run; its first and its last episode, states [B, T, ...] after each of the T steps."""
+    if run.method not in PLANNERS or run.episodes < 2:
+        raise ConfigError(
+            f"a film is of method {run.method!r} and {run.episodes} episodes; valid: {', '.join(PLANNERS)}, at least 2"
+        )
     learner, episodes, states = make_learner(run), {}, []
     for number in range(1, run.episodes + 1):
         states.clear()

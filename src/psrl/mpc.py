@@ -54,8 +54,9 @@ class ModelPredictiveControl(ABC):
             else:
                 mean = self.plan(state, mean, t)
                 action, mean = mean[:, 0], cem.shift(mean)
+            acted = action.cpu().numpy()  # waits for the device, so that the clock counts what it did
             planned = time.perf_counter()
-            following, rewards, *_ = self.envs.step(action.cpu().numpy())
+            following, rewards, *_ = self.envs.step(acted)
             seconds["plan"] += planned - clock
             following, rewards = self._tensor(following), self._tensor(rewards)
             rows.append((torch.cat([state, action], dim=-1), following - state, rewards[:, None]))

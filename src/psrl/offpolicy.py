@@ -103,8 +103,9 @@ class OffPolicy(ABC):
         for t in range(self.run.steps):
             began = time.perf_counter()
             action = self.explore(state)
+            acted = self._unscaled(action)  # waits for the device, so that the clock counts what it did
             planned = time.perf_counter()
-            following, reward, *_ = self.env.step(self._unscaled(action))
+            following, reward, *_ = self.env.step(acted)
             stepped = time.perf_counter()
             self.record(*(self._row(item) for item in (state, action, [reward], following)))
             self.steps += 1

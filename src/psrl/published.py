@@ -32,12 +32,14 @@ class Trials:
     name: str
     run: Run
     collected: np.ndarray  # [B, episodes], return of every episode, exploration included: what regret counts
-    returns: np.ndarray  # [B, episodes], what the policy is worth: of a greedy episode for actors, else the same
+    returns: np.ndarray  # [B, episodes], what was learned before the episode is worth (:func:`read`)
     seconds: np.ndarray  # [B, episodes], of the process that ran the trial; trials that run as one batch share it
 
     @property
-    def file(self) -> Path:
-        return Files.named(self.name).runs
+    def files(self) -> list[Path]:
+        """All that is read of it."""
+        files = Files.named(self.name)
+        return [files.runs, files.provenance, *([files.metrics] if self.run.method in ACTORS else [])]
 
     @property
     def batch(self) -> int:
@@ -62,14 +64,20 @@ class Trials:
 
 
 def read(name: str, run: Run) -> Trials:
-    """The results of an experiment of params.yaml, checked to be those of ``run``: all its seeds, all its episodes."""
+    """The results of an experiment of params.yaml, checked to be those of ``run``: all its seeds, all its episodes.
+
+    A planner plays episode k with what it has learned from the k - 1 before it. An actor's greedy episode after episode
+    k has learned from k, so it counts for episode k + 1; its first episode is random, like a planner's. So all methods
+    are compared after the same experience.
+    """
     files = Files.named(name)
     rows = _rows(files.runs, name, ("return", "seconds"))
     collected, seconds = (_table(rows, run, column, files.runs, name) for column in ("return", "seconds"))
     returns = collected
     if run.method in ACTORS:
         greedy = [row for row in _rows(files.metrics, name, ("value",)) if row["metric"] == "return_greedy"]
-        returns = _table(greedy, run, "value", files.metrics, name)
+        after = _table(greedy, run, "value", files.metrics, name)
+        returns = np.concatenate([collected[:, :1], after[:, :-1]], axis=1)
     return Trials(name, run, collected, returns, seconds)
 
 
@@ -225,4 +233,4 @@ class Study:
     def files(self, *settings: Setting) -> list[Path]:
         """The results that a figure of these settings is drawn from."""
         found = [self.find(s, method) for s in settings for method in (*paper.METHODS, *paper.REFERENCES)]
-        return sorted({trials.file for trials in found if trials})
+        return sorted({file for trials in found if trials for file in trials.files})

@@ -94,9 +94,9 @@ def performance_profile(values: np.ndarray, levels: np.ndarray, confidence: floa
     return Interval(k / n, low, high)
 
 
-def pooled(statistic: Callable) -> Callable:
-    """A statistic of one group -> of the trials of several groups taken together."""
-    return lambda *groups, axis: statistic(np.concatenate(groups, axis=axis), axis=axis)
+def mean_over_groups(statistic: Callable) -> Callable:
+    """A statistic of one group -> its mean over several: every task counts the same, also where it has all failures."""
+    return lambda *groups, axis: np.mean([statistic(group, axis=axis) for group in groups], axis=0)
 
 
 def mean_over_pairs(statistic: Callable) -> Callable:
@@ -111,7 +111,7 @@ def difference_of_means(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndar
 
 
 def tail(sizes: Sequence[int], confidence: float = CONFIDENCE) -> float:
-    r"""Share of resamples to leave out on each side so that an interval from a few trials covers what it says.
+    r"""Share of resamples to leave out on each side so that an interval from a few trials covers about what it says.
 
     Resampling n values underestimates their variance by (n-1)/n and takes it for known: with five trials a plain 95 %
     percentile interval of a mean covers about 83 %. Hesterberg (2014) goes further into the tails, to the

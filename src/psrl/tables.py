@@ -53,9 +53,9 @@ def lines(study: Study) -> list[Line]:
 
 def as_csv(table: list[Line]) -> str:
     """Tidy, columns as results/README.md explains them; a median that half of the runs never reach is inf."""
-    header = ["task", "noise", "reward", "method", "status", "paper_episodes", "seeds", "episodes", "last_countable"]
+    header = ["task", "noise", "reward", "method", "status", "paper_episodes", "seeds", "episodes"]
     for prefix in ("", "lasting_"):
-        header += [f"{prefix}converged"]
+        header += [f"{prefix}last_countable", f"{prefix}converged"]
         header += [f"{prefix}{name}{end}" for name in ("mean", "median") for end in ("", "_low", "_high")]
     header += ["share_held"]
     rows = []
@@ -64,10 +64,9 @@ def as_csv(table: list[Line]) -> str:
         row = [setting.task, setting.noise, setting.reward, line.method, line.status]
         row += [paper.CONVERGENCE.get((setting, line.method), ""), line.seeds or "", line.episodes or ""]
         if line.summary:
-            row += [line.summary.limit]
             for found in (line.summary, line.lasting):
                 ends = [v for i in (found.mean, found.median) for v in (i.estimate, i.low, i.high)]
-                row += [found.converged, *map(_number, ends)]
+                row += [found.limit, found.converged, *map(_number, ends)]
             row += [_number(line.summary.held)]
         rows.append(row + [""] * (len(header) - len(row)))
     buffer = io.StringIO()
@@ -95,10 +94,12 @@ def as_markdown(table: list[Line]) -> str:
     text = (
         f"Episodes to convergence: {RULE}. Mean over trials with a 95 % bootstrap interval. A run that never converges "
         "is censored: it counts with the last episode in which its convergence could have been seen, so the mean is a "
-        "lower bound. (r): the reward function is given. The paper does not define convergence."
+        "lower bound, and its interval has no upper end. In every episode all methods are judged by what they have "
+        "learned from the episodes before it. (r): the reward function is given. The paper does not define convergence."
     )
     more = (
-        "Episodes until it lasts, here: the same, but all later windows up to the end of the run have to be as good. "
+        "Episodes until it lasts, here: the same, but all later windows up to the end of the run have to be as good, "
+        "and there must be one that shares no episode with the first. "
         "This depends on how many episodes a run has (column `episodes` of the CSV)."
     )
     return "\n".join(
@@ -115,12 +116,12 @@ def _rows(head: list[str], body: list[list[str]]) -> list[str]:
 
 
 def as_json(table: list[Line], study: Study) -> str:
-    """For `dvc metrics`: means and censored runs of what is published."""
+    """For `dvc metrics`: means, censored runs and those that last, of what is published."""
     content: dict = {"published experiments": len(study.published), "planned besides": len(study.planned)}
     for line in table:
         if line.summary and line.summary.limit:
             entry = {"mean": round(float(line.summary.mean.estimate), 2), "censored": line.summary.censored}
-            entry["lasting mean"] = round(float(line.lasting.mean.estimate), 2)
+            entry["lasts"] = line.lasting.converged
             content.setdefault(str(line.setting), {})[line.method] = entry
     return json.dumps(content, indent=2) + "\n"
 
