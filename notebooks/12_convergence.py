@@ -244,6 +244,8 @@ fig, panels = grid("Episodes to convergence under other definitions", known)
 for line in known:
     scores = study.scores(line.setting, line.method)
     for kind, style in zip(kinds, STYLES.values(), strict=True):
+        if Rule(**kind).limit(line.episodes) < 2:
+            continue
         values = [restricted(scores, Rule(threshold, **kind)).mean() for threshold in thresholds]
         panels[line.setting].plot(thresholds, values, ls=style, color=COLOURS[line.method], lw=1.4)
     panels[line.setting].set_xticks(thresholds, labels=[f"{threshold:g}" for threshold in thresholds])
