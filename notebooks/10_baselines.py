@@ -512,7 +512,7 @@ for curve in (both.ours, both.theirs):
     last = statistics.final_level(study.find(plain, curve.method).returns)
     mean = statistics.bootstrap(np.mean, [last], np.random.default_rng(statistics.SEED))
     print(f"Cartpole without noise, mean return of the last three episodes: {curve!s:9s}{mean:.1f}")
-told = f"{level.difference:+.2f} of normalised score" if level.difference else level.missing
+told = f"{level.difference:+.2f} of normalised score" if level.difference else level.note
 print(f"PETS minus MPC-PSRL: {told}; not worse: {level.verdict}")
 assert toy() or level.verdict == "yes"
 
