@@ -90,7 +90,9 @@ def episodes(
         began = time.perf_counter()
         try:
             outcome = learner.episode(progress)
-        except ValueError as error:  # of the posterior, or of torch for a policy that is not finite
+        except ValueError as error:
+            if not any(word in str(error) for word in ("positive definite", "nan", "inf")):  # psrl.blr, torch
+                raise
             reason, seeds = str(error).splitlines()[0], ", ".join(map(str, unit.seeds))
             raise Diverged(
                 f"{unit.task} with {unit.method}, seed {seeds}: episode {len(done) + 1} failed, {reason}; the episodes "
