@@ -446,9 +446,9 @@ assert toy() or late[by_evidence].mean() > late[published_scales].mean(), "and b
 # Times belong to a machine and a moment, so nothing is timed here: `psrl bench NAME --json > results/bench/NAME.json`
 # measured ratios within one run on a quiet machine, one thread, and this section reads them.
 #
-# **Planning** is bound by matrix products. The yardstick is a plain product of two 2048 x 2048 float32 matrices on the
-# same thread; *share* is how much of its speed a whole plan reaches (median over neighbouring pairs of measurements).
-# PETS plans with five networks and five particles through the same code.
+# **Planning** is bound by matrix products. The yardstick is a plain product of two 2048 x 2048 float32 matrices by the
+# same library on the same thread; *share* is how much of its speed a whole plan reaches (median over neighbouring pairs
+# of measurements). PETS plans with five networks and five particles through the same code.
 
 
 # %%
@@ -461,10 +461,9 @@ plans = pd.DataFrame(bench("plan")).replace({"method": LABELS})
 display(plans.set_index(["task", "method", "trials"]).rename(columns=lambda name: name.replace("_", " ")))
 
 # %% [markdown]
-# Where the rest goes: activations (a swish compiled for this purpose, half the time of torch's), copies of biases and
-# inputs, random numbers. **Training** five trials as one batch against one network alone in plain eager torch, per
-# network step; two runs **side by side** on two cores against one; the **memory** of a Pusher run with 200 episodes of
-# data, five trials:
+# A layer is one call, activation included; the rest goes into random numbers, copies of inputs and rewards.
+# **Training** five trials as one batch against one network alone in plain eager torch, per network step; two runs
+# **side by side** on two cores against one; the **memory** of a Pusher run with 200 episodes of data, five trials:
 
 # %%
 training, beside, memory = bench("train"), bench("side")[0], bench("memory")[0]

@@ -1,11 +1,13 @@
 """MPC-PSRL as a whole: deterministic, resumable, the same alone and in a batch, and better than chance."""
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
+from psrl import model
 from psrl.agent import MPCPSRL
 from psrl.config import read_params, resolve
 from psrl.model import Perceptrons, SampledModel
@@ -126,21 +128,47 @@ def test_the_sampled_model_moves_with_the_stated_noise():
     biases = [torch.zeros(2, 1, 8), torch.zeros(2, 1, 5), torch.tensor([[[1.0, 0.0]], [[2.0, 0.0]]])]
     sd = torch.tensor([[[0.1, 0.0]], [[0.0, 0.3]]])
     generators = [torch.Generator().manual_seed(i) for i in range(2)]
-    model = SampledModel(Perceptrons(weights, biases), sd, generators)
-    moved = model.step(torch.zeros(2, 20000, 2), torch.zeros(2, 20000, 1))
+    sampled = SampledModel(Perceptrons(weights, biases), sd, generators)
+    moved = sampled.step(torch.zeros(2, 20000, 2), torch.zeros(2, 20000, 1))
     assert torch.allclose(moved.mean(1), torch.tensor([[1.0, 0.0], [2.0, 0.0]]), atol=0.01)
     assert torch.allclose(moved.std(1), sd[:, 0], rtol=0.03)
 
 
-def test_filling_up_the_feature_layer_changes_nothing():
+def perceptrons(trials=2):
     g = torch.Generator().manual_seed(0)
-    weights = [torch.randn(1, a, b, generator=g) for a, b in ((3, 8), (8, 5), (5, 2))]
-    biases = [torch.randn(1, 1, b, generator=g) for b in (8, 5, 2)]
-    x = torch.randn(1, 40, 3, generator=g)
-    h = x
+    sizes = [3, 20, 20, 5, 2]
+    weights = [torch.randn(trials, a, b, generator=g) for a, b in pairwise(sizes)]
+    biases = [torch.randn(trials, 1, b, generator=g) for b in sizes[1:]]
+    return Perceptrons(weights, biases), weights, biases
+
+
+@pytest.mark.parametrize("fused", [True, False])  # a CPU's way to compute it, and a GPU's
+@pytest.mark.parametrize("rows", [1, 12, 2 * model.ROWS + 3])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 100.0])
+def test_perceptrons_compute_what_float64_does(fused, rows, scale, monkeypatch):
+    monkeypatch.setattr(model, "FUSED", fused)
+    network, weights, biases = perceptrons()
+    x = scale * torch.randn(2, rows, 3, generator=torch.Generator().manual_seed(1))
+    expected = x.double()
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-        h = torch.nn.functional.silu(h @ weight + bias)
-    assert torch.allclose(Perceptrons(weights, biases)(x), h @ weights[-1] + biases[-1], atol=1e-5)
+        expected = torch.nn.functional.silu(expected @ weight.double() + bias)
+    expected = expected @ weights[-1].double() + biases[-1]
+    torch.testing.assert_close(network(x).double(), expected, rtol=1e-5, atol=1e-5 * expected.abs().max().item())
+
+
+def test_a_trial_is_the_same_whatever_trials_and_rows_are_computed_beside_it():
+    network, weights, biases = perceptrons(trials=3)
+    alone = Perceptrons([weight[1:2] for weight in weights], [bias[1:2] for bias in biases])
+    x = torch.randn(3, model.ROWS + 40, 3, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(network(x)[1:2], alone(x[1:2]))
+
+
+def test_a_rollout_that_breaks_stays_broken():
+    network, *_ = perceptrons()
+    x = torch.zeros(2, 3, 3)
+    x[:, 0], x[:, 1] = float("nan"), float("inf")
+    out = network(x)
+    assert not out[:, :2].isfinite().any() and out[:, 2].isfinite().all()
 
 
 def test_learned_reward_is_what_the_planner_gets():

@@ -11,7 +11,7 @@ def products(sizes: list[int]) -> int:
 
 
 def test_the_operations_of_a_plan_are_those_of_its_networks():
-    """Pendulum: 4 inputs, 8 features; population 100, horizon 20, 5 iterations. Padding is work, but not counted."""
+    """Pendulum: 4 inputs, 8 features; population 100, horizon 20, 5 iterations."""
     networks = products([4, 200, 200, 8, 3]) + products([4, 200, 200, 8, 1])
     _, one = bench.planner_call(bench.ready_agent("pendulum", "learned", 1))
     _, five = bench.planner_call(bench.ready_agent("pendulum", "learned", 5))

@@ -20,7 +20,7 @@ from itertools import pairwise
 from statistics import median
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from psrl.agent import MPCPSRL
@@ -31,7 +31,7 @@ from psrl.engine import cpu_name
 from psrl.ensemble import Sampler
 from psrl.features import Networks
 from psrl.learner import make_learner
-from psrl.model import Perceptrons
+from psrl.model import FUSED, Perceptrons, linear
 from psrl.mpc import ModelPredictiveControl
 from psrl.pets import PETS
 
@@ -50,16 +50,16 @@ def best_seconds(function: Callable[[], object], repeats: int) -> float:
 
 
 def against_product(call: Callable[[], object], operations: int, repeats: int = 15) -> dict[str, float]:
-    """Speed of ``call`` and of a float32 product of two square matrices, taken in turn.
+    """Speed of ``call`` and of a float32 product of two square matrices by the same library, taken in turn.
 
     The speed of the machine drifts by a tenth within a minute, so the share is the median over neighbouring pairs.
     """
     a = torch.randn(PRODUCT, PRODUCT)
-    out = torch.empty_like(a)
+    square = (lambda: linear(a, a, None)) if FUSED else (lambda: a @ a)
     pairs = []
     for _ in range(repeats + 1):
         clock = [time.perf_counter()]
-        for function in (lambda: torch.mm(a, a, out=out), call):
+        for function in (square, call):
             function()
             clock.append(time.perf_counter())
         pairs.append((2 * PRODUCT**3 / (clock[1] - clock[0]), operations / (clock[2] - clock[1])))
@@ -110,42 +110,28 @@ def plan(tasks: list[str], trials: tuple[int, ...] = (1, 5)) -> list[dict]:
                 agent = ready_agent(task, reward, count, method)
                 call, operations = planner_call(agent)
                 speed = against_product(call, operations)
-                rows.append({"task": task, "method": method, "trials": count, **speed, **_where(agent, call)})
+                rows.append({"task": task, "method": method, "trials": count, **speed, **_where(call)})
     return rows
 
 
-def _where(agent: ModelPredictiveControl, call: Callable[[], object]) -> dict[str, float]:
+def _where(call: Callable[[], object]) -> dict[str, float]:
     """Shares of one plan's time by kind of work."""
     kinds = {
-        "baddbmm": "products",
+        "linear_pointwise": "layers",
+        "baddbmm": "layers",
         "normal_": "random",
         "uniform_": "random",
         "erfinv": "random",
         "cat": "copies",
         "copy_": "copies",
     }
-    seconds = dict.fromkeys([*kinds.values(), "activation", "rest"], 0.0)
+    seconds = dict.fromkeys([*kinds.values(), "rest"], 0.0)
     with profile(activities=[ProfilerActivity.CPU]) as record:
         call()
     for event in record.key_averages():
         kind = next((kinds[name] for name in kinds if name in event.key), "rest")
         seconds[kind] += event.self_cpu_time_total / 1e6
-    planner = agent.settings.planner
-    layers = [layer for network in _networks(agent) for layer in getattr(network, "perceptrons", network).hidden]
-    seconds["activation"] = planner.horizon * planner.iterations * sum(_swish_seconds(*layer) for layer in layers)
     return {f"time_{kind}": round(value / sum(seconds.values()), 3) for kind, value in seconds.items()}
-
-
-@torch.inference_mode()
-def _swish_seconds(weight: Tensor, bias: Tensor, out: Tensor, swish: Callable[[], object], repeats: int = 20) -> float:
-    """The activation of one layer, on fresh values each time: repeated swish would end in denormal numbers."""
-    seconds = []
-    for _ in range(repeats):
-        out.normal_()
-        start = time.perf_counter()
-        swish()
-        seconds.append(time.perf_counter() - start)
-    return median(seconds)
 
 
 def train(tasks: list[str], steps: int = 60) -> list[dict]:

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from psrl.features import Networks
-from psrl.model import BLOCK, Perceptrons
+from psrl.model import Perceptrons
 from psrl.settings import Member
 
 
@@ -82,10 +81,7 @@ class Sampler:
         # the shift by -high goes into the last layer's bias, and one sigmoid is left to compute.
         self.floor, self.range = low.exp(), high.exp()
         bias = networks.biases[-1].detach() - torch.cat([torch.zeros_like(high), high], dim=-1)
-        missing = -bias.shape[-1] % BLOCK  # columns of zeros that make the product faster
-        self.perceptrons = Perceptrons.fold(
-            networks, F.pad(networks.weights[-1], (0, missing)), F.pad(bias, (0, missing))
-        )
+        self.perceptrons = Perceptrons.fold(networks, networks.weights[-1], bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs [B, M, K] for rows x [B, M, I], the predicted noise included; M is a multiple of E."""
@@ -95,7 +91,7 @@ class Sampler:
             order = torch.stack(draws)[..., None]
             x = x.gather(1, order.expand_as(x))
         grouped = x.unflatten(1, (-1, self.members)).transpose(1, 2).flatten(0, 1)
-        mean, raw, *_ = self.perceptrons(grouped).split(self.outputs, dim=-1)
+        mean, raw = self.perceptrons(grouped).split(self.outputs, dim=-1)
         noise = torch.empty_like(mean, memory_format=torch.contiguous_format)
         for draw, generator in zip(noise.unflatten(0, (batch, -1)), self.generators, strict=True):
             draw.normal_(generator=generator)

@@ -7,12 +7,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from psrl.features import Networks
-from psrl.swish import swish_in
 
-# Products whose columns are no multiple of 16 are slow: 8 or 10 of them cost three times as much as 16. The feature
-# layer is therefore filled up with units that have no weights: swish(0) = 0 adds nothing.
-BLOCK = 16
-WIDE = 128  # layers from here on are left as they are: 208 columns are slower than 200
+FUSED = torch.backends.mkldnn.is_available()
+ROWS = 512  # at a time: a layer's inputs and outputs stay in the processor's second cache
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "none") -> Tensor:
+    """A layer on a CPU, x [M, I], weight [K, I] and bias [K], by oneDNN in one call, activation included.
+
+    torch's products are MKL's, which leaves half of an AMD processor's vector units idle.
+    """
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, activation, [], "")
 
 
 class Perceptrons:
@@ -20,14 +25,10 @@ class Perceptrons:
 
     def __init__(self, weights: Sequence[Tensor], biases: Sequence[Tensor]):
         self.size = sum(weight.numel() for weight in weights)  # multiplications per row, over all B
-        *hidden, features, last = weights
-        *offsets, features_bias, last_bias = biases
-        missing = -features.shape[-1] % BLOCK if features.shape[-1] < WIDE else 0
-        weights = [*hidden, F.pad(features, (0, missing)), F.pad(last, (0, 0, 0, missing))]
-        biases = [*offsets, F.pad(features_bias, (0, missing)), last_bias]
-        self.weights = [weight.detach().float().contiguous() for weight in weights]
+        self.fused = FUSED and weights[0].device.type == "cpu"
+        layout = (lambda weight: weight.mT) if self.fused else (lambda weight: weight)  # [B, K, I] or [B, I, K]
+        self.weights = [layout(weight.detach().float()).contiguous() for weight in weights]
         self.biases = [bias.detach().float() for bias in biases]
-        self.rows, self.hidden = 0, []  # prepared for this number of rows
 
     @classmethod
     def fold(cls, networks: Networks, last: Tensor, bias: Tensor) -> "Perceptrons":
@@ -40,20 +41,21 @@ class Perceptrons:
         return cls([first, *networks.weights[1:-1], last], [offset, *networks.biases[1:-1], bias])
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self.rows != x.shape[1]:
-            self._prepare(x.shape[1])
-        for weight, bias, out, swish in self.hidden:
-            x = torch.baddbmm(bias, x, weight, out=out)
-            swish()
+        if self.fused:
+            trials = zip(x, zip(*self.weights, strict=True), zip(*self.biases, strict=True), strict=True)
+            return torch.stack([self._trial(*trial) for trial in trials])
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = F.silu(torch.baddbmm(bias, x, weight), inplace=True)
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
-    def _prepare(self, rows: int) -> None:
-        """The hidden layers write in turn to two pieces of memory that are kept: new pages cost time."""
-        batch, widths = len(self.weights[0]), [weight.shape[-1] for weight in self.weights[:-1]]
-        pieces = [self.weights[0].new_empty(batch * rows * max(widths)) for _ in range(2)]
-        outs = [pieces[i % 2][: batch * rows * width].view(batch, rows, width) for i, width in enumerate(widths)]
-        activations = [swish_in(out) for out in outs]
-        self.rows, self.hidden = rows, list(zip(self.weights[:-1], self.biases[:-1], outs, activations, strict=True))
+    def _trial(self, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> Tensor:
+        """One perceptron, a part of the rows after another: [M, I] -> [M, K]."""
+        outs = []
+        for part in x.split(ROWS):
+            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+                part = linear(part, weight, bias[0], "swish")
+            outs.append(linear(part, weights[-1], biases[-1][0]))
+        return torch.cat(outs)
 
     def flops(self, rows: int) -> int:
         """Operations that the matrix products of one evaluation need for ``rows`` rows per trial."""
@@ -82,9 +84,5 @@ class SampledModel:
         return noise.mul_(self.noise_sd).add_(change).add_(state)
 
     def reward(self, state: Tensor, action: Tensor, following: Tensor) -> Tensor:
-        """Expected reward of the sampled reward model, [B, M]; its zero-mean noise would only blur the ranking.
-
-        As many rows at a time as the dynamics take: more would leave the processor's cache.
-        """
-        x = torch.cat([state, action], dim=-1)
-        return torch.cat([self.rewards(part) for part in x.split(self.dynamics.rows, dim=1)], dim=1).squeeze(-1)
+        """Expected reward of the sampled reward model, [B, M]; its zero-mean noise would only blur the ranking."""
+        return self.rewards(torch.cat([state, action], dim=-1)).squeeze(-1)
