@@ -83,8 +83,8 @@ assert set(study.published) == set(experiments()), "published is what params.yam
 #
 # The paper adds Gaussian noise to the transitions and rewards of its two small tasks and compares the model-based
 # methods; (r) means that the planner is given the reward function. As in the paper a line is the mean over trials and
-# the shade one standard deviation among them, to both sides, so it can reach where no return lies (above 200 on
-# Cartpole, above 0 on the Reacher). Returns are raw: no smoothing, no running maximum. A title counts a baseline as
+# the shade one standard deviation among them, to both sides, here cut at the lowest and the highest trial: beyond them
+# it would show returns that nobody had. Returns are raw: no smoothing, no running maximum. A title counts a baseline as
 # beaten where the 95 % interval of the difference in mean return, over the episodes that both have, is above 0.
 #
 # The planners act as well as they can in every episode. MBPO, SAC and DDPG act with exploration noise, so what is drawn
@@ -287,7 +287,10 @@ save(fig, "11_film_pusher", alt=alt, inputs=[film.file("pusher")])
 # says "within an hour" for all methods, so there its number is an upper limit.
 #
 # The two are not measured over the same stretch. Training passes over all data so far, so a step becomes dearer as data
-# grows, and 150,000 steps are 1000 episodes of the arms, more than our model-based curves have.
+# grows, and 150,000 steps are 1000 episodes of the arms, more than our model-based curves have. Nor were all curves
+# run at one speed: those of MBPO, and of PETS, SAC and DDPG on the Reacher, are from a machine about twice as quick as
+# that of the others, and plans have become nearly twice as quick since, of which only PETS on the Reacher had the use.
+# So read orders of magnitude here. `psrl bench` measures within one run (notebooks 08 and 09).
 
 # %% tags=["nbval-check-output"]
 costs = {
@@ -450,7 +453,7 @@ if not run:
 #
 # | | paper | authors' code | here |
 # |---|---|---|---|
-# | what is drawn | mean and standard deviation of five trials | - | the same; other numbers of trials are told |
+# | what is drawn | mean and standard deviation of five trials | - | the same, within their range |
 # | seeds | not given | none is set | 0 to 4, environment noise included |
 # | stochastic tasks | $\mathcal N(0, 0.01)$ | standard deviation 0.01 | standard deviation 0.01 |
 # | MBPO, SAC, DDPG in the curves | not said | - | a greedy episode after each, drawn at the next |

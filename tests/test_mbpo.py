@@ -110,15 +110,27 @@ def test_rollouts_that_the_members_cannot_share_are_refused():
         learner(overrides={"rollouts": 401})
 
 
-def test_the_policy_sees_nothing_magnified():
-    """Wide components are scaled to sd 1, narrow ones keep theirs: what has hardly varied is not made to look wide."""
-    mbpo = learner()
-    generator = torch.Generator().manual_seed(0)
-    sds = torch.tensor([0.03, 0.2, 5.0])
-    state = torch.randn(200, 3, generator=generator) * sds + 2
-    mbpo.ensemble.networks.standardise_with(torch.cat([state, torch.zeros(200, 1)], dim=-1).expand(5, -1, -1))
-    mean, sd = mbpo.scales()
-    seen = (state - mean) / sd
-    assert seen.mean(dim=0).abs().max() < 1e-3
-    torch.testing.assert_close(seen.std(dim=0, correction=0)[2], torch.tensor(1.0), rtol=1e-4, atol=0)
-    torch.testing.assert_close(seen.std(dim=0), state.std(dim=0).clamp(max=1), rtol=1e-2, atol=0)
+def test_what_critics_believe_is_bounded_however_far_a_cart_has_run():
+    """Plain critics extrapolate in proportion; normalised ones, actor left alone, do not, and targets are of a kind."""
+    agent = learner("cartpole")
+    outcomes(agent, 3)
+    critic, target, actor = (getattr(agent.algorithm, name) for name in ("critic", "critic_target", "actor"))
+    state = torch.tensor([[1.0, 0.0, 0.5, 0.0]]) * torch.tensor([[1e3], [1e6]])
+    with torch.no_grad():
+        for believed in zip(*(network(state, torch.zeros(2, 1)) for network in (critic, target)), strict=True):
+            for near, far in believed:
+                assert torch.allclose(near, far, rtol=0.01, atol=1e-3)
+        assert not torch.allclose(*actor.latent_pi(state), rtol=0.5)
+    trained = {id(p) for group in critic.optimizer.param_groups for p in group["params"]}
+    assert trained == {id(p) for p in critic.parameters()}
+
+
+def test_the_highest_value_is_that_of_the_best_real_state():
+    agent = learner("cartpole")
+    outcomes(agent, 3)
+    with agent.randomness.lent(), torch.no_grad():
+        values = [
+            torch.cat(agent.algorithm.critic(state[None], agent.act(state.numpy(), deterministic=True)[None])).min()
+            for state in agent.real.rows()[0]
+        ]
+    assert agent.highest_value() == pytest.approx(max(values).item(), rel=1e-5)

@@ -220,3 +220,14 @@ def test_the_legend_tells_other_numbers_of_seeds_than_five(repository):
     labels = [text.get_text() for text in fig.legends[0].get_texts()]
     assert "PETS (2 seeds)" in labels and "MPC-PSRL" in labels
     curves.plt.close(fig)
+
+
+def test_a_shade_is_a_standard_deviation_and_covers_no_return_that_no_trial_had():
+    skewed, even = [-2000.0, -40.0, -30.0, -35.0, -45.0], [-1.0, 1.0, 0.0, 0.0, 0.0]
+    fig, ax = curves.plt.subplots()
+    curves.spread(ax, np.arange(2), np.array([skewed, even]).T, "psrl")
+    corners = ax.collections[0].get_paths()[0].vertices
+    ends = [[f(corners[corners[:, 0] == x, 1]) for f in (np.min, np.max)] for x in (0, 1)]
+    curves.plt.close(fig)
+    np.testing.assert_allclose(ends[0], [np.mean(skewed) - np.std(skewed, ddof=1), max(skewed)])
+    np.testing.assert_allclose(ends[1], [-np.std(even, ddof=1), np.std(even, ddof=1)])

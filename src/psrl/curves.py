@@ -1,7 +1,7 @@
 """Learning curves in the form of the paper's Figures 1 and 2, for any subset of the experiments.
 
-Mean over trials, shaded one standard deviation, raw returns; model-free methods' level at convergence dotted. A panel
-names what is not yet run.
+Mean over trials, shaded one standard deviation as far as trials reach, raw returns; model-free methods' level at
+convergence dotted. A panel names what is not yet run.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -69,12 +69,14 @@ def legend(fig: Figure, study: Study, settings: Sequence[Setting], more: Iterabl
 
 
 def spread(ax: Axes, x: np.ndarray, returns: np.ndarray, method: str) -> None:
-    """Mean and standard deviation over trials of returns [B, episodes] at x [episodes]."""
+    """Mean and standard deviation over trials of returns [B, episodes] at x [episodes], cut where no trial lies."""
     mean = returns.mean(axis=0)
     ax.plot(x, mean, color=COLOURS[method], marker="o" if len(x) < 3 else None, ms=3)
     if len(returns) > 1:
         deviation = returns.std(axis=0, ddof=1)
-        ax.fill_between(x, mean - deviation, mean + deviation, color=COLOURS[method], alpha=0.18, lw=0)
+        low = np.maximum(mean - deviation, returns.min(axis=0))
+        high = np.minimum(mean + deviation, returns.max(axis=0))
+        ax.fill_between(x, low, high, color=COLOURS[method], alpha=0.18, lw=0)
 
 
 def figure(study: Study, settings: Sequence[Setting], columns: int) -> Figure:
@@ -123,7 +125,7 @@ def logarithmic(ax: Axes) -> None:
     ax.set_yscale("symlog", linthresh=10)
     ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=10, subs=[1, 2, 5]))
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.set_ylim(top=min(0.7 * ax.dataLim.y1, 0))  # a standard deviation may reach above zero, a return does not
+    ax.set_ylim(top=0.7 * ax.dataLim.y1)
 
 
 def _episodes_and_steps(ax: Axes, last: int, steps: int) -> None:

@@ -8,7 +8,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from psrl.config import Run
 from psrl.ensemble import Ensemble, Sampler
-from psrl.offpolicy import OffPolicy, soft_actor_critic
+from psrl.offpolicy import NormalisedCritics, OffPolicy, soft_actor_critic
 from psrl.replay import Mixture, Replay
 
 
@@ -18,10 +18,9 @@ class MBPO(OffPolicy):
     With a learned reward the ensemble has one more output. The oracle is always the environment's own reward: a policy
     becomes good at what it is paid for, and the smoother function the authors plan with on Cartpole is another task.
 
-    The policy sees centred states, and those components scaled down that vary by more than 1. At 40 updates per step,
-    raw ones let the critics diverge: on Cartpole a policy that flees meets positions thirty times as far out as those
-    that pay. Nothing is scaled up. A pendulum that has only hung has hardly varied; magnified, the little it has seen
-    looks like all there is, upright lies dozens of sds away, and the policy settles for leaning on its torque.
+    The critics normalise their hidden layers. At 40 updates per step plain ones diverge on Cartpole, where most states
+    are carts that have run away: what such a state is worth hangs on one further out, and so on to where there are no
+    data and an estimate can feed on itself (notebook 10, Section 5).
 
     Rollouts are begun when the model is fitted, all that are due until the next fit, and are kept until then: from one
     episode to the next nothing of them is left, and a checkpoint needs only what is real.
@@ -45,7 +44,12 @@ class MBPO(OffPolicy):
     def build(self) -> OffPolicyAlgorithm:
         settings = self.settings
         return soft_actor_critic(
-            self, settings.policy_width, settings.policy_learning_rate, settings.discount, settings.entropy
+            self,
+            settings.policy_width,
+            settings.policy_learning_rate,
+            settings.discount,
+            settings.entropy,
+            policy=NormalisedCritics,
         )
 
     def explore(self, state: np.ndarray) -> torch.Tensor:
@@ -64,17 +68,16 @@ class MBPO(OffPolicy):
         settings = self.settings
         if at_step % settings.retrain_every == 0:
             self.fit()
-            self.algorithm.replay_buffer = Mixture(self.real, self.imagine(), settings.real_share, *self.scales())
+            self.algorithm.replay_buffer = Mixture(self.real, self.imagine(), settings.real_share)
+            self.log(value_highest=self.highest_value())
         self.train(settings.updates, settings.policy_batch)
 
-    def act(self, state: np.ndarray, deterministic: bool) -> torch.Tensor:
-        mean, sd = self.scales()
-        return super().act((self._row(state) - mean)[0] / sd[0], deterministic)
-
-    def scales(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean and sd of the real states at the last fit, the sd at least 1, each [1, S]: for what the policy sees."""
-        networks, size = self.ensemble.networks, self.task.state_dim
-        return networks.mean[0, :, :size], networks.sd[0, :, :size].clamp(min=1)
+    @torch.no_grad()
+    def highest_value(self) -> float:
+        """What the critics, the lower of the two, believe the best of all real states to be worth."""
+        state = self.real.rows()[0]
+        action = self.algorithm.policy._predict(state, deterministic=True)
+        return torch.cat(self.algorithm.critic(state, action), dim=-1).amin(dim=-1).max().item()
 
     def fit(self) -> None:
         """Refit the ensemble to all that is real."""
@@ -92,11 +95,10 @@ class MBPO(OffPolicy):
         length, count = settings.rollout.length(len(self.contexts)), settings.rollouts * settings.retrain_every
         sampler = Sampler(self.ensemble, [self.generator], shuffle=True)
         imagined = Replay(state_dim, self.task.action_dim, count * length, self.generator)
-        mean, sd = self.scales()
         place = torch.randint(len(self.real), (count,), generator=self.generator, device=self.device)
         state, context = self.real.rows()[0][place], self.contexts[place // self.run.steps]
         for _ in range(length):
-            action = self.algorithm.policy._predict((state - mean) / sd)
+            action = self.algorithm.policy._predict(state)
             torque = action * self.task.action_bound
             predicted = sampler(torch.cat([state, torque], dim=-1)[None])[0]
             following, reward = state + predicted[:, :state_dim], predicted[:, state_dim:]

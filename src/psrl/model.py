@@ -8,7 +8,7 @@ from torch import Tensor
 
 from psrl.features import Networks
 
-FUSED = torch.backends.mkldnn.is_available()
+FUSED = torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability().startswith("AVX")
 ROWS = 512  # at a time: a layer's inputs and outputs stay in the processor's second cache
 
 

@@ -11,6 +11,10 @@ import stable_baselines3
 import torch
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.policies import ContinuousCritic
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
+from stable_baselines3.sac.policies import SACPolicy
+from torch import nn
 
 from psrl.config import Run
 from psrl.learner import Episode
@@ -177,12 +181,32 @@ class OffPolicy(ABC):
             env.unwrapped.np_random.bit_generator.state = stored
 
 
+class NormalisedCritics(SACPolicy):
+    """SAC's networks, with layer normalisation (Ba et al., 2016) in the critics, between each product and its ReLU.
+
+    However far out an input lies, what the last layer sees then has the same length.
+    """
+
+    def make_critic(self, features_extractor: BaseFeaturesExtractor | None = None) -> ContinuousCritic:
+        critic = super().make_critic(features_extractor)
+        for index, plain in enumerate(critic.q_networks):
+            layers = create_mlp(plain[0].in_features, 1, self.net_arch, post_linear_modules=[nn.LayerNorm])
+            critic.q_networks[index] = nn.Sequential(*layers).to(self.device)
+            critic.add_module(f"qf{index}", critic.q_networks[index])
+        return critic
+
+
 def soft_actor_critic(
-    learner: OffPolicy, width: int, learning_rate: float, discount: float, entropy: float
+    learner: OffPolicy,
+    width: int,
+    learning_rate: float,
+    discount: float,
+    entropy: float,
+    policy: type[SACPolicy] = SACPolicy,
 ) -> stable_baselines3.SAC:
     """Two hidden layers of ``width``, the entropy weight fixed, or tuned by the library when it is 0."""
     return stable_baselines3.SAC(
-        "MlpPolicy",
+        policy,
         learner.env,
         learning_rate=learning_rate,
         buffer_size=1,  # our own replay takes its place

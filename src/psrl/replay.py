@@ -54,13 +54,11 @@ class Replay:
 
 
 class Mixture(Replay):
-    """Batches with a fixed share of real transitions, the rest from a model; states standardised by mean, sd [1, S]."""
+    """Batches with a fixed share of real transitions, the rest from a model."""
 
-    def __init__(self, real: Replay, imagined: Replay, real_share: float, mean: Tensor, sd: Tensor):
+    def __init__(self, real: Replay, imagined: Replay, real_share: float):
         self.columns, self.real, self.imagined, self.real_share = real.columns, real, imagined, real_share
-        others = mean.new_zeros(1, self.columns[1] + self.columns[2])  # actions and rewards stay as they are
-        self.shift, self.scale = torch.cat([mean, others, mean], -1), torch.cat([sd, others + 1, sd], -1)
 
     def draw(self, batch: int) -> Tensor:
         real = round(self.real_share * batch)
-        return (torch.cat([self.real.draw(real), self.imagined.draw(batch - real)]) - self.shift) / self.scale
+        return torch.cat([self.real.draw(real), self.imagined.draw(batch - real)])
