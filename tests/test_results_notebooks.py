@@ -25,7 +25,8 @@ def test_notebooks_of_results_run_with_any_subset(tmp_path, share):
     everything = list(synthetic.complete()["experiments"])
     chosen = random.Random(7).sample(everything, int(share * len(everything))) or ["pusher-random"]
     synthetic.repository(tmp_path, chosen)
-    shutil.copytree(ROOT / "results" / "films", tmp_path / "results" / "films")  # they are no experiments
+    for name in ("films", "bench"):  # they are no experiments
+        shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)
     shutil.copy(ROOT / "results" / "authors.csv", tmp_path / "results")
     names = ["11_experiments", "12_convergence", "13_does_it_reproduce"]
     scripts = [str(ROOT / "notebooks" / f"{name}.py") for name in names]
