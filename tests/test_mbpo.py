@@ -111,7 +111,7 @@ def test_rollouts_that_the_members_cannot_share_are_refused():
 
 
 def test_what_critics_believe_is_bounded_however_far_a_cart_has_run():
-    """Plain critics extrapolate in proportion; normalised ones, actor left alone, do not, and targets are of a kind."""
+    """Critics and their targets do not grow with the distance of a state; the actor, whose layers are plain, does."""
     agent = learner("cartpole")
     outcomes(agent, 3)
     critic, target, actor = (getattr(agent.algorithm, name) for name in ("critic", "critic_target", "actor"))

@@ -164,3 +164,12 @@ def test_the_results_are_those_of_the_table():
     assert shown == {name: expected(name) for name in shown}
     done = {name for name in reached if name in lasting and any("[" in cell for cell in expected(name)[1:])}
     assert done <= shown.keys()
+
+
+def test_the_verdicts_are_counted_as_notebook_13_counts_them():
+    told = re.search(
+        r"none holds in full yet: (\d+) hold partly, (\d+) are undecided, (\d+) wait", " ".join(README.split())
+    )
+    notebook = (ROOT / "notebooks" / "13_does_it_reproduce.ipynb").read_text()
+    counted = r"MPC-PSRL: 16 claims: yes 0, partly (\d+), no 0, undecided (\d+), not yet run (\d+), not planned 0"
+    assert told.groups() == re.search(counted, notebook).groups()
