@@ -519,7 +519,7 @@ for length in (3, 5, 10, 20):
     best = minimize_scalar(cost, bounds=(-1.5, 0), method="bounded", options={"xatol": 1e-10})
     stationary[length] = best.x
     loss = best.fun / solution.cost.mean(unit) - 1
-    print(f"H = {length:2d}: best stationary policy costs {100 * loss:.2f} % more than the time-indexed one")
+    print(f"H = {length:2d}: best stationary gain costs {100 * loss:.2f} % more than the time-indexed one")
     assert loss > 0.002 and solution.K[-1] == 0 and solution.K[0] < -0.5
 
 # %%

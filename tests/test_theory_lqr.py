@@ -141,6 +141,19 @@ def test_the_mean_of_the_eigenvalue_over_a_prior_explodes_and_its_median_does_no
     assert median[79] == pytest.approx(median[19], rel=1e-6)
 
 
+def test_more_controls_tame_the_mean_of_the_eigenvalue():
+    """P(|b| < e) is of order e^m for m controls, and lambda_1 of order 1 / |b|^2 above 1.2^-H, 1.2^(2H) below."""
+    draws = np.linalg.norm(np.random.default_rng(0).standard_normal((400_000, 2)), axis=1)
+    P = 0.0
+    for _ in range(5):
+        P = 1 + 1.2**2 * P / (1 + draws**2 * P)
+    two, _ = lqr.eigenvalues_over_a_prior(1.2, 80, controls=2)
+    assert two[4] == pytest.approx(P.mean(), abs=5 * P.std() / np.sqrt(len(P)))
+    np.testing.assert_allclose(np.diff(two[[19, 39, 59, 79]]), two[39] - two[19], rtol=0.01)
+    three, _ = lqr.eigenvalues_over_a_prior(1.2, 80, controls=3)
+    assert three[79] == pytest.approx(three[39], rel=1e-3)
+
+
 def test_stable_modes_need_no_control():
     assert lqr.stabilisable(0.9 * np.eye(2), np.zeros((2, 1)))
     assert not lqr.stabilisable(np.eye(2), np.zeros((2, 1)))

@@ -14,6 +14,7 @@ broadcasts everywhere: one call solves a problem for every draw of (A, B).
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 
 class CostToGo(NamedTuple):
@@ -113,16 +114,17 @@ def largest_eigenvalues(A, B, Q, R, horizon):
     return np.linalg.eigvalsh(P)[-2::-1, ..., -1]
 
 
-def eigenvalues_over_a_prior(growth, horizon):
-    """Mean and median over b ~ N(0, 1) of lambda_1 for s' = growth s + b u + eps, Q = R = 1: two arrays [H].
+def eigenvalues_over_a_prior(growth, horizon, controls=1):
+    """Mean and median over b ~ N(0, I) of lambda_1 for s' = growth s + b . u + eps, Q = 1, R = I: two arrays [H].
 
-    The mean is an integral over log b: systems with a small b, which control hardly reaches, decide it.
+    Only |b| matters, which has a chi distribution with ``controls`` degrees of freedom. The mean is an integral over
+    log |b|: with one control, systems with a small b, which it hardly reaches, decide it.
     """
+    length = stats.chi(controls)
     log_b = np.linspace(-40.0, np.log(10.0), 5001)
-    median = 0.6744897501960817  # of |b|; lambda_1 falls as |b| grows, so there it has its own median
-    b = np.append(np.exp(log_b), median)
+    b = np.append(np.exp(log_b), length.median())  # lambda_1 falls as |b| grows, so there it has its own median
     values = largest_eigenvalues([[growth]], b[:, None, None], np.eye(1), np.eye(1), horizon)
-    density = np.sqrt(2 / np.pi) * np.exp(-0.5 * b[:-1] ** 2) * b[:-1]  # of log |b|
+    density = length.pdf(b[:-1]) * b[:-1]  # of log |b|
     return np.trapezoid(values[:, :-1] * density, log_b, axis=-1), values[:, -1]
 
 
