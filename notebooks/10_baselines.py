@@ -498,9 +498,10 @@ save(
 
 # %% [markdown]
 # **PETS** on Cartpole without noise should be as good as MPC-PSRL there: not worse by more than a tenth of the way from
-# knowing nothing to the oracle planner (the rule of notebook 13). **MBPO** should need at most half of SAC's steps in
-# the environment to the same return on the Pendulum: 90% of the way from the random first episode to the lower of the
-# two final levels (mean of the last tenth of the episodes, at least three). Both are read from the published runs.
+# knowing nothing to the oracle planner, in the last episodes that there are. **MBPO** should need at most half of SAC's
+# steps in the environment to the same return on the Pendulum: 90% of the way from the random first episode to the lower
+# of the two final levels (mean of the last tenth of the episodes, at least three). Both are read from the published
+# runs.
 
 
 # %% tags=["nbval-check-output"]
@@ -517,8 +518,8 @@ for curve in (both.ours, both.theirs):
     mean = statistics.bootstrap(np.mean, [last], np.random.default_rng(statistics.SEED))
     print(f"Cartpole without noise, mean return of the last three episodes: {curve!s:9s}{mean:.1f}")
 told = f"{level.difference:+.2f} of normalised score" if level.difference else level.note
-print(f"PETS minus MPC-PSRL: {told}; not worse: {level.verdict}")
-assert toy() or level.verdict == "yes"
+print(f"PETS minus MPC-PSRL: {told}")
+assert toy() or claims.judge(level.difference, both.relation) == "yes"
 
 pair = {method: study.find(Setting("pendulum", 0.0, "learned"), method) for method in ("mbpo", "sac")}
 begun = np.mean([trial.returns[:, 0].mean() for trial in pair.values()])
@@ -657,6 +658,12 @@ show(
             "-",
             by_task("mbpo", lambda s: f"{s.model_updates} steps of {s.batch} rows"),
         ),
+        (
+            "weight decay: first, hidden, last two layers",
+            "2.5e-5 5e-5 7.5e-5, 1e-4 on the last",
+            "-",
+            by_task("mbpo", lambda s: " ".join(f"{d:g}" for d in s.member.decay)),
+        ),
         ("imagined transitions kept", "one epoch (250 steps)", "-", "until the next fit"),
         ("policy, critics: layers x width", "2 x 256", "-", by_task("mbpo", lambda s: f"2 x {s.policy_width}")),
         ("policy batch", 256, "-", by_task("mbpo", lambda s: s.policy_batch)),
@@ -666,8 +673,12 @@ show(
 )
 
 # %% [markdown]
-# **SAC** and **DDPG** (original: Haarnoja et al., 2018, and Lillicrap et al., 2016; the appendix names public code
-# whose settings it leaves as they are, and these are those)
+# **SAC** and **DDPG** (original: Haarnoja et al., 2018, and Lillicrap et al., 2016). The appendix names public code
+# whose hyperparameters it does not change. That code has two sets: the defaults of its classes, which are the middle
+# column and ours, and what its scripts for single tasks pass instead. The script for MuJoCo tasks (commit 00f44ee) has
+# 2 x 256, batches of 256, a replay of 1,000,000, 10,000 random steps, an entropy weight of 0.05 (SAC), step sizes of
+# 1e-4 and 1e-3 (DDPG), the one for Gym's Pendulum an entropy weight of 0.5; the paper does not say which it used. On
+# the arms ours are small, so the curves of SAC and DDPG on the Reacher may be weaker than the paper's.
 
 # %% tags=["nbval-check-output"]
 show(
@@ -736,7 +747,8 @@ for method, overrides in small.items():
 #
 # - **PETS** uses five particles instead of twenty, one per network, because a CPU pays for each of them; it trains as
 #   many passes per episode as MPC-PSRL does (the original: five), so that it is not held back by training. Its last
-#   hidden layer is as wide as the others, as the appendix says; only MPC-PSRL has a narrow feature layer.
+#   hidden layer is as wide as the others, as the appendix says; only MPC-PSRL has a narrow feature layer. Weight decay
+#   is that of MPC-PSRL for all ensembles, the heaviest on the last *two* layers; the original has it on the last one.
 # - **MBPO** fits its model every 50 steps, because episodes have 150 or 200 where the original had 1000 and fitted
 #   every 250; a fit is a fixed number of gradient steps instead of early stopping on held-out data. All rollouts due
 #   until the next fit start then, from states drawn uniformly from everything real, and are dropped at the next fit.
@@ -747,7 +759,9 @@ for method, overrides in small.items():
 # - **SAC and DDPG** are stable-baselines3's networks and updates in our own loop, because the library has one number
 #   for the random steps and the start of training, and the public code two. The library has no switch for DDPG's
 #   gradient clipping; a hook that torch's optimisers call before each step does it. Time limits are truncations: we
-#   bootstrap through them, the public code treats them as the end of the world. The library draws from torch's global
+#   bootstrap through them; the public code takes whatever an environment calls done for the end of the world, which
+#   with Gym's wrappers includes them. On Cartpole its episodes end when the pole falls; here they go on, for all
+#   methods. The library draws from torch's global
 #   generator; its state is lent to each trial and taken back, so that a seed means the same whatever else runs.
 # - **Returns** of MBPO, SAC and DDPG in the curves of notebook 11 are those of one greedy episode after each episode,
 #   as their public code evaluates them, beside the planners' next one; the episodes in which they explore are in

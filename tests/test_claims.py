@@ -104,10 +104,34 @@ def test_a_curve_that_has_not_converged_refutes_nothing_about_convergence():
     options = {"scaled": True, "measure": "level", "relation": "not worse"}
     waiting = finding(slow, best, **options)
     assert waiting.difference.high < -claims.MARGIN
-    assert (waiting.verdict, waiting.note) == ("undecided", "5 of 5 trials have not converged")
-    assert finding(best, slow, **options).verdict == "yes"
+    assert (waiting.verdict, waiting.note) == ("undecided", "5 of 5 trials of MPC-PSRL have not converged")
     converged = finding(best - 8, best, **options | {"relation": "better"})
     assert converged.verdict == "no" and not converged.note
+
+
+def test_nor_does_one_confirm_anything():
+    noise = np.random.default_rng(2).normal(0, 1, (2, 5, 40))
+    best, slow = noise[0] - 25, noise[1] - np.linspace(180, 80, 40)
+    options = {"scaled": True, "measure": "level"}
+    ahead = finding(best, slow, **options)
+    assert ahead.difference.low > 0
+    assert (ahead.verdict, ahead.note) == ("undecided", "5 of 5 trials of PETS have not converged")
+    assert finding(best, best - 8, **options).verdict == "yes"
+    alike = finding(slow, slow + 0.1, **options, relation="similar")
+    assert alike.verdict == "undecided" and "5 of 5 trials of MPC-PSRL and 5 of 5 trials of PETS" in alike.note
+
+
+def test_ties_of_censored_trials_refute_nothing():
+    noise = np.random.default_rng(2).normal(0, 1, (2, 5, 40))
+    slow, good = noise[0] - np.linspace(180, 80, 40), noise[1] - 25
+    options = {"scaled": True, "measure": "episodes"}
+    tied = finding(slow, slow, **options)
+    assert (tied.verdict, tied.note) == ("undecided", "too few trials converge in 40 episodes")
+    one = slow.copy()
+    one[0] = good[0]
+    assert finding(slow, one, **options).verdict == "undecided", "one of five is no difference yet"
+    assert finding(slow, good, **options).verdict == "no"
+    assert finding(good, good, **options).verdict == "no", "all converge at once: not sooner"
 
 
 def test_what_nobody_has_planned_is_told_apart_from_what_is_not_yet_run():

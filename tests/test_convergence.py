@@ -149,3 +149,18 @@ def test_an_idle_arm_would_pass_for_trained_if_random_actions_were_zero():
     nothing = idle.mean_return("reacher", 0.0, task.steps)
     assert (nothing - random_actions) / (0 - random_actions) > 0.85
     assert nothing == idle.mean_return.__wrapped__("reacher", 0.0, task.steps), "the same every time"
+
+
+def test_what_is_played_does_not_change_later_goals():
+    """So an idle arm can be put into every episode of a planner after the fact."""
+    seeds, steps, task = [3, 4], 20, TASKS["reacher"]
+    found = idle.by_episode("reacher", seeds, 2, steps)
+    np.testing.assert_allclose(found[:, 0], idle.returns("reacher", 0.0, steps)[seeds])
+    envs = task.make_vec(len(seeds), 0.0)
+    envs.reset(seed=seeds)
+    for _ in range(steps):
+        envs.step(np.random.default_rng(0).uniform(-20, 20, (len(seeds), task.action_dim)))
+    envs.reset()
+    still = np.zeros((len(seeds), task.action_dim))
+    np.testing.assert_allclose(found[:, 1], sum(envs.step(still)[1] for _ in range(steps)))
+    assert np.abs(found[:, 1] - found[:, 0]).min() > 0.01, "each episode has its own goal"

@@ -88,12 +88,11 @@ def summarise(verdicts: Iterable[Verdict]) -> Verdict:
     return "partly" if "yes" in run else "no"
 
 
-def examine(
-    study: Study, comparison: Comparison, margin: float = MARGIN, confidence: float = statistics.CONFIDENCE
-) -> Finding:
+def examine(study: Study, comparison: Comparison, margin: float = MARGIN) -> Finding:
     """Compare two curves of published results.
 
-    A level is one "at convergence": where trials of ours have not converged, a lower level refutes nothing yet.
+    A level is one "at convergence": a curve that has not converged may still rise, and where that could overturn the
+    verdict it is undecided. Nor do episodes to convergence refute anything where too few trials converge.
     """
     curves = (comparison.ours, comparison.theirs)
     ours, theirs = (study.find(c.setting, c.method, c.variation) for c in curves)
@@ -106,15 +105,38 @@ def examine(
     groups = [_values(trials, comparison.measure, common, scale) for trials in (ours, theirs)]
     unit = "episodes" if comparison.measure == "episodes" else "score" if scale else "return"
     difference, improvement = (
-        statistics.bootstrap(statistic, groups, np.random.default_rng(SEED), confidence)
+        statistics.bootstrap(statistic, groups, np.random.default_rng(SEED))
         for statistic in (statistics.difference_of_means, statistics.probability_of_improvement)
     )
-    verdict, note = judge(difference, comparison.relation, margin), ""
-    if comparison.measure == "level" and verdict == "no" and scale:
-        waiting = int(np.isinf(convergence.times(scale(ours.returns))).sum())
-        if waiting:
-            verdict, note = "undecided", f"{waiting} of {len(ours.returns)} trials have not converged"
-    return Finding(verdict, difference, unit, improvement, note)
+    verdict = judge(difference, comparison.relation, margin)
+    note = _open(comparison, verdict, difference, (ours, theirs), common, scale) if scale else ""
+    return Finding("undecided" if note else verdict, difference, unit, improvement, note)
+
+
+def _open(
+    comparison: Comparison,
+    verdict: Verdict,
+    difference: Interval,
+    trials: tuple[Trials, Trials],
+    common: int,
+    scale: convergence.Scale,
+) -> str:
+    """Why a verdict about convergence stays open although its interval decides; empty where it does not."""
+    if verdict == "undecided" or comparison.measure == "return":
+        return ""
+    episodes = common if comparison.measure == "episodes" else None
+    waiting = [int(np.isinf(convergence.times(scale(each.returns[:, :episodes]))).sum()) for each in trials]
+    if comparison.measure == "episodes":  # censored trials of both make ties, which say nothing
+        tied = verdict == "no" and difference.high == 0 and all(waiting)
+        return f"too few trials converge in {common} episodes" if tied else ""
+    lower = difference.estimate > 0  # 0: ours, 1: theirs; the lower one can rise, and of two alike either
+    rising = (0, 1) if (verdict, comparison.relation) == ("yes", "similar") else (int(lower),)
+    told = [
+        f"{waiting[side]} of {len(trials[side].returns)} trials of {(comparison.ours, comparison.theirs)[side]}"
+        for side in rising
+        if waiting[side]
+    ]
+    return f"{' and '.join(told)} have not converged" if told else ""
 
 
 def _missing(study: Study, curves: tuple[Curve, Curve]) -> Finding:

@@ -110,6 +110,15 @@ def difference_of_means(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndar
     return np.mean(x, axis=axis) - np.mean(y, axis=axis)
 
 
+def welch(x: np.ndarray, y: np.ndarray, confidence: float = CONFIDENCE) -> Interval:
+    """Difference of two means, trials of unequal variance, with Welch's interval.
+
+    For confidences that a bootstrap of a few trials cannot have: its most extreme resample is not extreme enough.
+    """
+    found = stats.ttest_ind(x, y, equal_var=False).confidence_interval(confidence)
+    return Interval(float(difference_of_means(x, y)), float(found.low), float(found.high))
+
+
 def tail(sizes: Sequence[int], confidence: float = CONFIDENCE) -> float:
     r"""Share of resamples to leave out on each side so that an interval from a few trials covers about what it says.
 
@@ -134,12 +143,14 @@ def bootstrap(
     """``statistic(*groups, axis=-1)`` and its interval; each group is resampled along its last axis, on its own.
 
     Leading axes are kept: estimate, low and high then are arrays. Too few trials allow no interval: where even the most
-    extreme resample is likelier than the tail to leave out, as for a single group of fewer than five.
+    extreme resample is likelier than the tail to leave out, as for a single group of fewer than five. Nor do too few
+    resamples: where the tail holds none of them.
     """
     groups = [np.asarray(group, dtype=float) for group in groups]
     estimate = statistic(*groups, axis=-1)
     sizes = [group.shape[-1] for group in groups]
-    if min(sizes) < 2 or np.prod([size**-size for size in map(float, sizes)]) > tail(sizes, confidence):
+    rarest = max(1 / resamples, np.prod([size**-size for size in map(float, sizes)]))
+    if min(sizes) < 2 or rarest > tail(sizes, confidence):
         nothing = np.full(np.shape(estimate), np.nan)[()]
         return Interval(estimate, nothing, nothing)
     found = stats.bootstrap(
