@@ -284,9 +284,10 @@ for (setting, method), line in table.items():
 # %% [markdown]
 # The appendix also says that MPC-PSRL takes four hours on the arms where PETS and MBPO take three, and that the
 # Bayesian update is what costs more. The same ratio here, in CPU time per step, and what a process of MPC-PSRL on the
-# Reacher spends its time on; training is that of the networks and the Bayesian update together. PETS was run on a
-# quicker machine, and with quicker code (notebook 11, Section 6), so the ratio flatters it; beside it stands the ratio
-# of a plan alone, both measured in one run, though there MPC-PSRL plans with a learned reward as well.
+# Reacher spends its time on; training is that of the networks and the Bayesian update together. PETS and MBPO were run
+# on quicker machines, PETS also with quicker code (notebook 11, Section 6), so the ratios flatter them; beside that of
+# PETS stands the ratio of a plan alone, both measured in one run, though there MPC-PSRL plans with a learned reward as
+# well.
 
 # %% tags=["nbval-check-output"]
 ratios = {}
