@@ -36,7 +36,7 @@
 #
 # Regret is computed, not estimated from noisy returns: every sampled model is solved exactly, every policy is
 # evaluated exactly in the true model, and only the draws of the truth, the samples and the data are random. (The bump
-# problem is solved and evaluated on a grid, which overstates small regrets by a few percent.) Large
+# problem is solved and evaluated on a grid, which can only approximate small regrets.) Large
 # studies are in `results/theory/`; `python -m psrl.theory.study NAME` makes them again. Runs in about a minute. You
 # need notebook 03's Lemma 3′ and Proposition for Section 6, nothing but linear algebra elsewhere.
 
@@ -357,7 +357,7 @@ save(
 #
 # **Bounded rewards are not a formality.** Take for all $H$ the prior of Section 2, sd $0.4/\sqrt{d_s}$ for $A$, where
 # the panel in $H$ had 0.2. Now and then gains that were computed for a sampled model make the true system unstable,
-# mostly one that was stable by itself, and it grows for $H$ steps. The typical regret hardly changes, the *expected*
+# and it grows for $H$ steps. The typical regret hardly changes, the *expected*
 # regret explodes with $H$.
 
 # %%
