@@ -271,8 +271,8 @@ for setting, methods in ranked.items():
 
 # %% [markdown]
 # "Model-free methods generally converge after 100 episodes for Cartpole and Pendulum". By our definition, and in our
-# implementation (on Cartpole an episode here always has its 200 steps, as for MPC-PSRL; in the public code one ends when
-# the environment says so, and if that was when the pole fell, its episodes were shorter than ours):
+# implementation (on Cartpole an episode here always has its 200 steps, as for MPC-PSRL; in the public code one ends
+# when the environment says so, and if that was when the pole fell, its episodes were shorter than ours):
 
 # %% tags=["nbval-check-output"]
 stated = 100  # episodes
