@@ -369,20 +369,26 @@ for results in (pushes, corridor):
         assert saved > 2 * error, rule
 per_episode = {rule: values[:, 30:].mean() for rule, values in pushes.items()}
 assert per_episode["dither"] > 5 * per_episode["psrl"] and per_episode["mean"] > 5 * per_episode["psrl"]
-first = {rule: values[:, 0].mean() for rule, values in pushes.items()}
-print("in its first episode PSRL loses more than the best guess:", bool(first["psrl"] > first["mean"]))
 better, error = mean_and_error(pushes["psrl"].sum(axis=1) - pushes["per-step"].sum(axis=1))
 print("pushes: one world per step loses less than PSRL:", bool(better > error))
-assert first["psrl"] > first["mean"] and better > error
+assert better > error
 lost_there, error = mean_and_error(corridor["per-step"].sum(axis=1) - corridor["psrl"].sum(axis=1))
 assert lost_there > 2 * error
 assert np.isclose(corridor["per-step"].sum(axis=1).mean(), corridor["mean"].sum(axis=1).mean(), rtol=0.1)
 
+# %%
+more, error = mean_and_error(pushes["psrl"] - pushes["mean"])
+print("pushes, loss of PSRL minus that of the best guess, episodes 1 to 5 (two standard errors):")
+print(", ".join(f"{gap:.1f} ± {width:.1f}" for gap, width in zip(more[:5], error[:5], strict=True)))
+assert np.all(more[:2] > error[:2]) and np.all(more[3:] < scaled(0, error[3:])), "more at first, then less"
+assert scaled(abs(more[2]) < error[2], True), "in between"
+
 # %% [markdown]
 # - **The best guess** never starts. **Noise** teaches, but it is added to good plans and bad ones alike, forever; and
 #   in the corridor ten lucky steps in a row do not happen.
-# - **PSRL** is bold: a wrong draw in the first episode (a push the wrong way, five times) costs more than doing
-#   nothing. It costs once.
+# - **PSRL** is bold: a wrong draw (a push the wrong way, five times) costs more than doing nothing. In the first two
+#   episodes PSRL loses 9.6 and 2.9 more than the best guess, on average; in the third they differ by no more than the
+#   error, and from the fourth on PSRL loses less.
 # - **One world per step** is the better learner of the two where every step teaches, as with the pushes. It fails
 #   where one must *stay with a plan*: nobody walks down a corridor who decides anew at each step. That commitment is
 #   what the paper's "one sample per episode" buys, and its regret bound is about such problems too.

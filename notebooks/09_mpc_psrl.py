@@ -24,11 +24,11 @@
 # random episode to the tenth? And what do the units of the targets and the scales of the Bayesian layer decide?
 #
 # **Answer in advance.** One sampled model per episode is enough to balance a pole within a handful of episodes. The
-# published scales make samples that hardly differ: what drives exploration then is how the network extrapolates, not
-# the posterior. Our variant `psrl-eb` changes two things, it standardises the targets and it chooses the scales by
-# maximum evidence. With a learned reward it swings the pendulum up sooner, and more reliably. What the first planned
-# episode hopes for is decided by standardising alone (Section 4). Which of the two changes makes the learning curves
-# better is not separated here.
+# published scales make samples that hardly differ: what the first planned episode hopes for is then decided by how the
+# network extrapolates (Section 4). Our variant `psrl-eb` changes two things, it standardises the targets and it chooses
+# the scales by maximum evidence. With a learned reward it swings the pendulum up sooner, and more reliably. That first
+# hope is changed by standardising alone (Section 4). Which of the two changes makes the learning curves better is not
+# separated here.
 #
 # Runs in about a minute: a pole is balanced live, everything about five seeds is read from committed results.
 
@@ -397,8 +397,8 @@ for text, verdict in checks.items():
 
 # %% [markdown]
 # What is reached need not last. On the Pendulum single runs fall back to the bottom after they had swung up, with the
-# reward given too. And with a learned reward Cartpole takes longer. The rule of notebook 12 counts the runs that
-# converge: three episodes on end with a mean score of at least 0.9.
+# reward given too. And with a learned reward some runs on Cartpole do not get there. The rule of notebook 12 counts the
+# runs that converge: three episodes on end with a mean score of at least 0.9.
 
 
 # %%
@@ -411,11 +411,12 @@ def converged(name):
     return int(np.isfinite(convergence.times(scale(trials.returns))).sum()), len(trials.returns)
 
 
-counted = {name: converged(name) for name in [*available, "cartpole-learned-psrl"]}
+counted = {name: converged(name) for name in [*available, "cartpole-noisy-learned-psrl", "cartpole-learned-psrl"]}
 for name, (runs, among) in counted.items():
     print(f"{runs} of {among} runs converge within {published[name].episodes} episodes: {name}")
 assert toy() or counted["cartpole-noisy-oracle-psrl"] == counted["pendulum-noisy-oracle-psrl"] == (5, 5)
-assert toy() or counted["cartpole-learned-psrl"] == (2, 5)
+assert toy() or counted["pendulum-noisy-learned-psrl"] == (4, 5)
+assert toy() or (counted["cartpole-noisy-learned-psrl"], counted["cartpole-learned-psrl"]) == ((3, 5), (2, 5))
 name = "pendulum-noisy-oracle-psrl"
 later, means = available[name].query("episode > 10"), at(name, 11, 15)
 fallen = later[later["return"] < -1000]
@@ -605,10 +606,10 @@ save(
 # ## What we learned
 #
 # - With the reward given, Algorithm 1 solves Cartpole within a handful of episodes and swings the Pendulum up within
-#   ten, though single runs fall back later. With a learned reward the Pendulum takes longer, and on Cartpole two of
-#   five runs get there in 15 episodes (notebook 12).
+#   ten, though single runs fall back later. With a learned reward fewer runs converge in 15 episodes: on the Pendulum
+#   four of five, on Cartpole three of five with noise and two of five without (notebook 12).
 # - A Bayesian last layer is exact about its weights and silent about its features. Off the data both variants are
-#   overconfident by many sds; what looks like exploration is partly extrapolation.
+#   overconfident by many sds, and what the first planned episode hopes for is extrapolation.
 # - The variant (standardised targets, scales by evidence) removes two numbers per task that would otherwise be set by
 #   hand, at the price of one eigendecomposition. On the Pendulum with a learned reward it also learns sooner. The hope
 #   it starts with comes from standardising; which of the two makes it learn sooner is not separated here.

@@ -35,7 +35,7 @@ from IPython.display import Markdown, display
 from matplotlib.lines import Line2D
 
 from psrl import claims, convergence, curves, film, idle, paper, statistics
-from psrl.config import experiment, experiments
+from psrl.config import experiment
 from psrl.figures import COLOURS, LABELS, save, use_style
 from psrl.forest import Row, forest
 from psrl.notebook import toy
@@ -76,7 +76,6 @@ lines = [["", *(LABELS[method] for method in columns)], ["---"] * (1 + len(colum
 settings = (*paper.SETTINGS, *paper.NOT_SHOWN)
 lines += [[str(setting), *(entry(setting, method) for method in columns)] for setting in settings]
 display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
-assert set(study.published) == set(experiments()), "published is what params.yaml lists, no more and no less"
 
 # %% [markdown]
 # ## 2. Figure 1: Cartpole and Pendulum with noise
@@ -137,6 +136,20 @@ if usual and longer and min(usual.run.episodes, longer.run.episodes) > 6:
 # changes. Nor are they many: five trials, whose episodes depend on each other, and a wider feature layer is among those
 # that lose none. The published numbers are what the paper prints and its code contains. We keep them, and read
 # differences between methods on the Pendulum with this in mind.
+#
+# The episodes that are not lost are of two kinds as well: most return more than -460 or between -700 and -500, and none
+# anything between -500 and -460. We have no recording that would tell what differs; a swing more before the rod stands
+# would cost about as much. Here is how many of the episodes from the seventh on are of which kind. With 30 steps all
+# are of the better one.
+
+# %% tags=["nbval-check-output"]
+for name, trials in curves_of:
+    late = trials.returns[:, 6:]
+    kinds = [int(np.sum(kind)) for kind in (late > -500, (late <= -500) & (late > -700))]
+    print(f"{name:26s}{kinds[0]:3d} above -500, {kinds[1]:3d} from there to -700, {late.size - sum(kinds):3d} below")
+    assert toy() or not np.any((late > -500) & (late < -460)), "nothing between the two kinds"
+if longer and not toy():
+    assert np.all(longer.returns[:, 6:] > -500)
 
 # %% [markdown]
 # ## 3. Figure 2: without noise, and the two arms
@@ -306,7 +319,6 @@ for (setting, method), cost in costs.items():
     told = "-" if theirs is None else f"{'< ' if setting.task in ('cartpole', 'pendulum') else ''}{theirs:.0f}"
     run = study.find(setting, method).run
     print(f"{setting!s:22s}{LABELS[method]:20s}{cost:12.1f}{told:>14s}{run.episodes:>15d}")
-    assert cost > 0
 if not costs:
     print("no curve is published yet")
 
@@ -427,19 +439,12 @@ def widened(setting, variation, tests):
     return statistics.welch(*(scale(m) if scale else m for m in means), 1 - (1 - statistics.CONFIDENCE) / tests)
 
 
-def cost_ratio(setting, ours, theirs):
-    """Of a step, over the episodes that both curves have: steps become dearer as data grow."""
-    both = [study.find(setting, method) for method in (ours, theirs)]
-    common = min(trials.run.episodes for trials in both)
-    return np.divide(*(trials.cpu_seconds[:, :common].mean() for trials in both))
-
-
 for title, panels in (("Figure 1", paper.FIGURE_1), ("Figure 2", paper.FIGURE_2), ("Not shown", paper.NOT_SHOWN)):
     print(f"{title}: {curves.message(study, panels)}.")
 for ours, theirs in (("psrl", "pets"), ("psrl", "mbpo")):
     for s in (s for s in paper.SETTINGS if (s, ours) in costs and (s, theirs) in costs):
-        ratio = cost_ratio(s, ours, theirs)
-        print(f"{s}: a step of {LABELS[ours]} costs {ratio:.2f} times one of {LABELS[theirs]}, same episodes.")
+        ratio = costs[s, ours] / costs[s, theirs]
+        print(f"{s}: a step of {LABELS[ours]} costs about {ratio:.1f} times one of {LABELS[theirs]}.")
 for setting, variations in ablations.items():
     effects = {variation: found for variation in variations if (found := effect(setting, variation)).difference}
     clear = [v for v, found in effects.items() if found.difference.above_zero or found.difference.below_zero]

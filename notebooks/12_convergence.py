@@ -32,7 +32,7 @@ import textwrap
 import numpy as np
 from IPython.display import Markdown, display
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from scipy import stats
 
 from psrl import convergence, curves, idle, paper, statistics, tables
@@ -189,9 +189,6 @@ for line in known:
     held = "-" if np.isnan(line.summary.held) else f"{line.summary.held:.2f}"
     lasts = f"{line.lasting.converged} of {line.seeds}"
     print(f"{line.setting!s:22s}{name:20s}{line.episodes:9d}{share:>11s}{median:>20s}{held:>7s}{lasts:>8s}")
-    assert line.lasting.converged <= line.summary.converged
-    assert line.summary.converged + line.summary.censored == line.seeds
-    assert line.summary.mean.estimate <= line.summary.limit
 if not known:
     print("nothing to show yet: no published curve has its reference runs and episodes enough")
 
@@ -252,7 +249,8 @@ save(fig, "12_converged", alt=alt, inputs=study.files(*paper.SETTINGS))
 # of a run, a run that never converges counts with an earlier episode. What matters for the paper's claim is the order
 # of the methods, so below the picture we count in how many of the definitions MPC-PSRL needs fewer episodes than each
 # baseline, both restricted to the episodes that both have, and give the difference with its interval for ours and for
-# the one that asks it to last. Definitions that leave a run fewer than two episodes to converge in are left out.
+# the one that asks it to last. Definitions that leave a run fewer than two episodes to converge in are left out. Where
+# model-free runs are in a panel, its axis is logarithmic.
 
 
 # %%
@@ -273,6 +271,11 @@ for line in known:
         values = [restricted(scores, Rule(threshold, **kind)).mean() for threshold in thresholds]
         panels[line.setting].plot(thresholds, values, ls=style, color=COLOURS[line.method], lw=1.4)
     panels[line.setting].set_xticks(thresholds, labels=[f"{threshold:g}" for threshold in thresholds])
+    if line.method in paper.MODEL_FREE:
+        panels[line.setting].set_yscale("log")
+        panels[line.setting].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panels[line.setting].yaxis.set_major_formatter("{x:g}")
+        panels[line.setting].yaxis.set_minor_locator(NullLocator())
 styles = [Line2D([], [], color="#595959", ls=style, label=name) for name, style in STYLES.items()]
 finish(fig, panels, known, "threshold (normalised score)", "episodes to convergence (restricted mean)", styles)
 alt = (
@@ -308,12 +311,27 @@ for setting, other in pairs:
         print(f"  episodes {name}, MPC-PSRL minus {LABELS[other]}: {found:+.1f}")
 if not pairs:
     print("no setting has MPC-PSRL, a model-based baseline and both reference runs yet")
-for line in known:  # whatever the results are: to ask for more can only take longer
-    scores = study.scores(line.setting, line.method)
-    assert all(np.diff([restricted(scores, Rule(threshold, 3)).mean() for threshold in thresholds]) >= 0)
-    assert all(
-        np.all(convergence.times(scores, Rule(t, 3, True)) >= convergence.times(scores, Rule(t, 3))) for t in thresholds
-    )
+
+# %% [markdown]
+# On the Pendulum the rows of MPC-PSRL hang on the threshold more than elsewhere. What it returns there once it has
+# learned is of two kinds, above -460 or between -700 and -500 (notebook 11, Section 2), and the threshold lies between
+# them: how many of three neighbouring episodes happen to be of the better kind decides whether their mean reaches it.
+# So there "converges" is late, and "held" and "lasts" are low, by a chance that a lower threshold would not see.
+
+# %% tags=["nbval-check-output"]
+for setting in paper.SETTINGS:
+    trials, scale = study.find(setting, "psrl"), study.scale(setting)
+    if setting.task != "pendulum" or not (trials and scale):
+        continue
+    late = trials.returns[:, 6:]
+    kinds = [late[late > -500], late[(late <= -500) & (late > -700)]]
+    if not all(kind.size for kind in kinds):
+        continue
+    good, other = (float(scale(kind.mean())) for kind in kinds)
+    windows_of = ", ".join(f"{(k * good + (3 - k) * other) / 3:.2f}" for k in range(4))
+    print(f"{setting!s:22s}scores {good:.2f} ({kinds[0].size} episodes) and {other:.2f} ({kinds[1].size});", end="")
+    print(f" means of three with 0, 1, 2, 3 of the better kind: {windows_of}")
+    assert toy() or other < RULE.threshold < good, "the threshold lies between the two kinds"
 
 # %% [markdown]
 # ## 5. What an interval from five trials is worth
@@ -481,9 +499,17 @@ if not scored:
 # ## 8. Performance profiles
 #
 # A mean can hide one run that fails. A profile shows all: the share of runs whose final score reaches a level, for
-# every level, with its exact pointwise interval, which for five runs is wide. A line to the right of another is better
-# at every quantile. As in Section 6, the model-based methods of a panel are compared after the same number of episodes,
-# the model-free ones at the end of their own, longer curves.
+# every level. A line to the right of another is better at every quantile. As in Section 6, the model-based methods of a
+# panel are compared after the same number of episodes, the model-free ones at the end of their own, longer curves.
+#
+# The shade is the exact pointwise interval of MPC-PSRL. Those of the others are not drawn, as they would cover each
+# other: an interval depends on nothing but how many of the runs reach the level, and for five runs all are wide.
+
+# %% tags=["nbval-check-output"]
+reached = statistics.performance_profile(np.arange(1, 6), np.arange(6, 0, -1))
+for count, (low, high) in enumerate(zip(reached.low, reached.high, strict=True)):
+    print(f"{count} of 5 runs reach a level: their share in the long run is {low:.2f} to {high:.2f}")
+assert np.all(reached.high - reached.low > 0.5), "five runs leave more than half of all shares possible"
 
 # %%
 levels = np.linspace(-0.2, 1.2, 71)
@@ -492,13 +518,13 @@ for line in scored:
     ax, values = panels[line.setting], final_scores(line.setting, line.method)
     profile = statistics.performance_profile(values, levels)
     ax.plot(levels, profile.estimate, color=COLOURS[line.method])
-    ax.fill_between(levels, profile.low, profile.high, color=COLOURS[line.method], alpha=0.08, lw=0)
+    if line.method == "psrl":
+        ax.fill_between(levels, profile.low, profile.high, color=COLOURS[line.method], alpha=0.12, lw=0)
     ax.set(xlim=(0, 1.15), ylim=(-0.04, 1.04))
-    assert np.all(np.diff(profile.estimate) <= 0), "a profile falls"
 finish(fig, panels, scored, "normalised score at the end", "share of runs that reach it")
 alt = (
     "Share of runs whose final score reaches a level against the level, one panel per setting, one falling line per "
-    "method with its interval."
+    "method, that of MPC-PSRL with its interval."
 )
 save(fig, "12_profiles", alt=alt, inputs=study.files(*paper.SETTINGS))
 
@@ -541,7 +567,6 @@ for line in numbers:
     told = "our interval holds it" if inside else "our interval does not hold it" if not found.censored else "censored"
     print(f"{line.setting}, {LABELS[line.method]}: paper {number:.1f}, here {found}; {told}.")
 print(f"{len(numbers)} of the paper's {len(paper.CONVERGENCE)} numbers have ours beside them.")
-assert len(known) == sum(line.status == "published" and line.summary.limit > 0 for line in table)
 
 # %% [markdown]
 # ## Where we differ from the paper and the authors' code

@@ -78,7 +78,7 @@ margin = claims.MARGIN  # of normalised score: what is closer than this is "simi
 # that its comparisons agree on. Where they do not agree it is **partly** right if some confirm it, and "no" if one
 # refutes it and none confirms it. Of many 95 % intervals some miss the truth; a single verdict at the edge should not
 # be leaned on. In every episode all methods are judged by what they have learned from the episodes before it: for
-# MBPO, SAC and DDPG by the greedy episode after the one before (with one exception, Section 3).
+# MBPO, SAC and DDPG by the greedy episode after the one before, whose policy may be untrained (Section 3).
 
 # %% tags=["nbval-check-output"]
 above, around, below = Interval(0.2, 0.12, 0.3), Interval(0.05, -0.02, 0.12), Interval(-0.2, -0.3, -0.1)
@@ -120,18 +120,20 @@ display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
 # uncertainty itself, and not that alone: both plan with the same search, but our PETS averages five particles per
 # candidate, one for each network, where MPC-PSRL has one, and one particle learns sooner on Cartpole with PETS too
 # (notebook 10, Section 4). The uncertainty itself was measured on one task in notebook 10, Section 3, and came out the
-# other way round: with the published scales the posterior is far more overconfident than the ensemble. Claims 14 and 15
+# other way round: with the published scales the posterior is far more overconfident than the ensemble, against the
+# sentence of Section 5.3 that the experiments verify the opposite. Claims 14 and 15
 # are only implied: Section 5.3 credits a sample that is kept for the whole episode, and sampling, with the success, and
 # has no experiment without them. The claim of Section 4.1 is there because the ablations test it. On the Pendulum all
 # comparisons of planners are made at the paper's planning horizon of 20, where plans can freeze (notebook 11, Section
 # 2); the authors' code has 30, which is an ablation there. And our MBPO has normalised critics, which the original has
 # not and which help it on Cartpole (notebook 10, Section 5). The ablations are planned for MPC-PSRL as published only.
 #
-# Four sentences of Section 5.3 are not tested here. That MPC-PSRL would also beat model-free methods with exploration
+# Five sentences are not tested here. That MPC-PSRL would also beat model-free methods with exploration
 # schemes of their own (counts, Bayesian networks) is an expectation of the paper, without an experiment. That the
 # uncertainty of an ensemble need not converge is a statement about proofs. And whether the Bayesian guarantee carries
 # over to the algorithm is the subject of notebook 05: it does not, as features are re-learned and plans are short. That
-# planning by MPC may fail in more dimensions is the paper's own caution, and no task here has them.
+# planning by MPC may fail in more dimensions is the paper's own caution, and no task here has them. Section 4.1 sees no
+# need for features of the next state as well; nothing here has them.
 #
 # ## 3. The evidence
 #
@@ -168,27 +170,40 @@ for number, claim in enumerate(listed["psrl"], 1):
 display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
 
 # %% [markdown]
-# One thing in these comparisons is in our favour. MBPO begins to train in its second episode, so what stands for it at
-# episode 2 is an untrained policy, where the planners have fitted a model to the first. Without that episode, and by
-# the returns that it collects while it explores:
+# One thing in these comparisons is in our favour. The planners have fitted a model to their first episode when they
+# play the second. MBPO begins to train in its second episode, SAC and DDPG after 1,000 steps, so what stands for them
+# until then is an untrained policy. And a mean over all common episodes says nothing about when the difference arises.
+# So below are the same comparisons without the episodes of untrained policies, by the returns that are collected while
+# exploring, and over the second half of the common episodes alone.
+
 
 # %% tags=["nbval-check-output"]
+def untrained(trials):
+    """Episodes, counted from 0, whose greedy policy stands for a method that had not begun to train."""
+    known = np.arange(1, trials.run.episodes)  # episodes that it has learned from
+    begun = known > 1 if trials.run.method == "mbpo" else known * trials.run.steps > trials.run.settings.train_after
+    return set(known[~begun])
+
+
 for setting in (*paper.SETTINGS, *paper.NOT_SHOWN):
-    both, scale = [study.find(setting, method) for method in ("psrl", "mbpo")], study.scale(setting)
-    if not all(both) or not scale:
-        continue
-    common = min(trials.run.episodes for trials in both)
-    kept = [episode for episode in range(common) if episode != 1]
-    versions = {
-        "as above": [scale(trials.returns[:, :common]) for trials in both],
-        "without episode 2": [scale(trials.returns[:, kept]) for trials in both],
-        "collected": [scale(trials.collected[:, :common]) for trials in both],
-    }
-    told = []
-    for name, scores in versions.items():
-        means, rng = [each.mean(axis=1) for each in scores], np.random.default_rng(statistics.SEED)
-        told.append(f"{name} {statistics.bootstrap(statistics.difference_of_means, means, rng):+.2f}")
-    print(f"{setting}, MPC-PSRL minus MBPO: {'; '.join(told)}")
+    ours, scale = study.find(setting, "psrl"), study.scale(setting)
+    for method in ("mbpo", *paper.MODEL_FREE):
+        theirs = study.find(setting, method)
+        if not (ours and theirs and scale and method in study.listed(setting)):
+            continue
+        common = min(ours.run.episodes, theirs.run.episodes)
+        kept = [episode for episode in range(common) if episode not in untrained(theirs)]
+        versions = {
+            "as above": [trials.returns[:, :common] for trials in (ours, theirs)],
+            "trained": [trials.returns[:, kept] for trials in (ours, theirs)],
+            "collected": [trials.collected[:, :common] for trials in (ours, theirs)],
+            "second half": [trials.returns[:, common // 2 : common] for trials in (ours, theirs)],
+        }
+        told = []
+        for name, returns in versions.items():
+            means, rng = [scale(each).mean(axis=1) for each in returns], np.random.default_rng(statistics.SEED)
+            told.append(f"{name} {statistics.bootstrap(statistics.difference_of_means, means, rng):+.2f}")
+        print(f"{setting}, MPC-PSRL minus {LABELS[method]}: {'; '.join(told)}")
 
 # %% [markdown]
 # ## 4. The size of the differences
@@ -282,24 +297,25 @@ for (setting, method), line in table.items():
         print(f"{setting!s:14s}{LABELS[method]:6s}{'before' if sooner else 'not clearly before'} {stated}: {line}")
 
 # %% [markdown]
-# The appendix also says that MPC-PSRL takes four hours on the arms where PETS and MBPO take three, and that the
-# Bayesian update is what costs more. The same ratio here, in CPU time per step, and what a process of MPC-PSRL on the
-# Reacher spends its time on; training is that of the networks and the Bayesian update together. PETS and MBPO were run
-# on quicker machines, PETS also with quicker code (notebook 11, Section 6), so the ratios flatter them; beside that of
-# PETS stands the ratio of a plan alone, both measured in one run, though there MPC-PSRL plans with a learned reward as
-# well.
+# The appendix also says that MPC-PSRL takes four hours on the arms where PETS and MBPO take three and SAC and DDPG one,
+# and that the Bayesian update is what costs more. The same ratios here, in CPU time per step. They are rough: curves
+# were run on machines of different speed and have different lengths, and PETS had quicker code (notebook 11, Section
+# 6). Beside that of PETS stands the ratio of a plan alone, both measured in one run, though there MPC-PSRL plans with a
+# learned reward as well. Then the share of training, which is that of the networks and the Bayesian update together, in
+# the time of MPC-PSRL: it grows with the data, and the paper's hours are for 1000 episodes. What share it has there,
+# and how much of it is the update, is not decided here.
 
 # %% tags=["nbval-check-output"]
 ratios = {}
 for setting in paper.SETTINGS:
     ours = study.find(setting, "psrl")
-    for method in ("pets", "mbpo"):
+    for method in ("pets", "mbpo", *paper.MODEL_FREE):
         theirs = study.find(setting, method)
-        if ours and theirs and setting.task in ("reacher", "pusher"):
+        if ours and theirs and method in study.listed(setting) and setting.task in ("reacher", "pusher"):
             ratios[setting, method] = ours.milliseconds_per_step / theirs.milliseconds_per_step
 for (setting, method), ratio in ratios.items():
     paper_ratio = paper.GPU_HOURS[setting.task, "psrl"] / paper.GPU_HOURS[setting.task, method]
-    print(f"{setting}: MPC-PSRL costs {ratio:.2f} times {LABELS[method]} (paper: {paper_ratio:.2f})")
+    print(f"{setting}: MPC-PSRL costs {ratio:.1f} times {LABELS[method]} (paper: {paper_ratio:.1f})")
 plans = {
     row["method"]: row["plan_ms"]
     for row in json.loads((paths.RESULTS / "bench" / "plan.json").read_text())["rows"]
@@ -307,19 +323,26 @@ plans = {
 }
 print(f"Reacher, a plan alone: MPC-PSRL costs {plans['psrl'] / plans['pets']:.2f} times {LABELS['pets']}")
 if not ratios:
-    print("ratios not yet run: no arm has both MPC-PSRL and PETS or MBPO")
-arm, spent = paper.Setting("reacher", 0.0, "oracle"), {}
-if study.find(arm, "psrl"):
-    with open(Files.named(study.find(arm, "psrl").name).metrics, newline="") as file:
+    print("ratios not yet run: no arm has both MPC-PSRL and a baseline")
+
+
+def training(trials):
+    """[episodes]: share of the time that is spent on training."""
+    spent, total = np.zeros((2, trials.run.episodes))
+    with open(Files.named(trials.name).metrics, newline="") as file:
         for row in csv.DictReader(file):
             if row["metric"].startswith("seconds_"):
-                kind = row["metric"].removeprefix("seconds_")
-                spent[kind] = spent.get(kind, 0.0) + float(row["value"])
-if spent:
-    shares = {kind: total / sum(spent.values()) for kind, total in sorted(spent.items())}
-    print(f"{arm}: " + ", ".join(f"{kind} {share:.0%}" for kind, share in shares.items()))
-    print(f"{arm}: so the Bayesian update is at most {shares['train']:.0%} of the time here")
-    assert toy() or shares["train"] < 1 / 4, "all training is less than what would make three hours four"
+                place, seconds = int(row["episode"]) - 1, float(row["value"])
+                total[place] += seconds
+                spent[place] += seconds if row["metric"] == "seconds_train" else 0.0
+    return spent / total
+
+
+for arm in (setting for setting in paper.FIGURE_2 if setting.given and study.find(setting, "psrl")):
+    share = training(study.find(arm, "psrl"))
+    parts = (2, len(share) // 2, len(share))
+    print(f"{arm}: training takes " + ", ".join(f"{share[k - 1]:.0%} of the time in episode {k}" for k in parts))
+    assert toy() or share[-1] > share[1], "passes over all data take longer as there are more"
 
 # %% [markdown]
 # ## What we learned
@@ -342,7 +365,6 @@ for ours, group in listed.items():
     words = [claims.summarise(findings[c].verdict for c in claim.comparisons) for claim in group]
     counts = ", ".join(f"{word} {words.count(word)}" for word in get_args(claims.Verdict))
     print(f"{LABELS[ours]}: {len(group)} claims: {counts}.")
-    assert sum(words.count(word) for word in get_args(claims.Verdict)) == len(group)
 for measure, where in measures.items():
     print(f"\n{where.capitalize()}:")
     for side, title in ((1, "MPC-PSRL is ahead"), (0, "five trials cannot tell"), (-1, "it is behind")):
@@ -350,7 +372,6 @@ for measure, where in measures.items():
 planned = [finding for finding in findings.values() if finding.verdict != "not planned"]
 run = sum(finding.verdict != "not yet run" for finding in planned)
 print(f"\n{run} of {len(planned)} planned comparisons are run.")
-assert np.all([f.difference is None or np.isfinite(f.difference.estimate) for f in findings.values()])
 
 # %% [markdown]
 # ## Where we differ from the paper and the authors' code

@@ -109,6 +109,17 @@ def test_a_curve_that_has_not_converged_refutes_nothing_about_convergence():
     assert converged.verdict == "no" and not converged.note
 
 
+def test_to_match_a_curve_that_still_rises_confirms_nothing():
+    noise = np.random.default_rng(2).normal(0, 1, (2, 5, 40))
+    best, slow = noise[0] - 25, noise[1] - np.linspace(180, 80, 40)
+    options = {"scaled": True, "measure": "level", "relation": "not worse"}
+    matched = finding(slow - 3, slow, **options)  # lower, by less than the margin
+    assert -claims.MARGIN < matched.difference.low and matched.difference.high < 0
+    assert (matched.verdict, matched.note) == ("undecided", "5 of 5 trials of PETS have not converged")
+    last = np.concatenate([slow[:, :-4], best[:, -4:] - 1], axis=1)  # ours has just converged, theirs long since
+    assert finding(last, best, **options).verdict == "yes"
+
+
 def test_nor_does_one_confirm_anything():
     noise = np.random.default_rng(2).normal(0, 1, (2, 5, 40))
     best, slow = noise[0] - 25, noise[1] - np.linspace(180, 80, 40)

@@ -129,8 +129,11 @@ def _open(
     if comparison.measure == "episodes":  # censored trials of both make ties, which say nothing
         tied = verdict == "no" and difference.high == 0 and all(waiting)
         return f"too few trials converge in {common} episodes" if tied else ""
-    lower = difference.estimate > 0  # 0: ours, 1: theirs; the lower one can rise, and of two alike either
-    rising = (0, 1) if (verdict, comparison.relation) == ("yes", "similar") else (int(lower),)
+    similar = comparison.relation == "similar"
+    if verdict == "yes":  # 0: ours, 1: theirs; who can overturn the verdict by rising
+        rising = (0, 1) if similar else (1,)
+    else:
+        rising = (1,) if similar and difference.estimate > 0 else (0,)
     told = [
         f"{waiting[side]} of {len(trials[side].returns)} trials of {(comparison.ours, comparison.theirs)[side]}"
         for side in rising

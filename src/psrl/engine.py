@@ -46,12 +46,16 @@ def machine(device: str) -> dict:
 
 
 def cpu_name() -> str:
+    """With family and model where Linux tells them: processors of one name can differ in speed by two."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
     except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+        first = ""
+    about = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+    if "model name" not in about:
+        return platform.processor() or platform.machine()
+    kind = [f"{key.removeprefix('cpu ')} {about[key]}" for key in ("cpu family", "model") if key in about]
+    return ", ".join([about["model name"], *kind])
 
 
 def episodes(

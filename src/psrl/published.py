@@ -68,8 +68,8 @@ def read(name: str, run: Run) -> Trials:
 
     A planner plays episode k with what it has learned from the k - 1 before it. An actor's greedy episode after episode
     k has learned from k, so it counts for episode k + 1; its first episode is random, like a planner's. So all methods
-    are compared after the same experience. But MBPO does not train before its second episode, so its first greedy
-    episode is that of an untrained policy (notebook 13, Section 3).
+    are compared after the same experience. But MBPO does not train before its second episode, nor SAC and DDPG
+    before they have some steps, so their first greedy episodes are of an untrained policy (notebook 13, Section 3).
     """
     files = Files.named(name)
     rows = _rows(files.runs, name, ("return", "seconds"))
