@@ -193,3 +193,12 @@ def test_readme_tells_who_is_ahead_as_notebook_13_does(told, printed):
     (item,) = re.findall(rf"^- {told}: (.*?)\.\n", README, re.MULTILINE | re.DOTALL)
     expected = [re.sub(r" \([+-].*?\)$", "", each) for each in line.split("; ")]
     assert " ".join(item.split()).split("; ") == expected
+
+
+def test_every_interval_in_readme_is_one_that_a_notebook_printed():
+    told = re.findall(r"\[[+-]\d+\.\d+, [+-]\d+\.\d+\]", " ".join(README.split()))
+    pages = [nbformat.read(page, as_version=4) for page in ROOT.glob("notebooks/1*.ipynb")]
+    printed = " ".join(
+        out.text for page in pages for cell in page.cells for out in cell.get("outputs", []) if "text" in out
+    )
+    assert told and not [interval for interval in told if interval not in printed]
