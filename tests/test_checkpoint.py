@@ -98,6 +98,10 @@ def test_refused_checkpoints_are_kept(tmp_path, capsys):
         assert "refused, as it is" in capsys.readouterr().err
     assert not (place / "checkpoint").exists()
     assert (place / "checkpoint.1.refused").read_bytes() == CONTENT[:-1]
+    (place / "checkpoint.1.refused").unlink()  # a free number is used again, a taken one never
+    checkpoint.save(UNIT, b"a third", tmp_path)
+    assert checkpoint.load(UNIT, tmp_path) is None
+    assert (place / "checkpoint.1.refused").read_bytes() == b"a third"
     assert (place / "checkpoint.2.refused").read_bytes() == b"something else"
     checkpoint.save(UNIT, CONTENT, tmp_path)
     assert checkpoint.load(UNIT, tmp_path).episodes == [EPISODE]

@@ -57,7 +57,7 @@ def valid_runs(draw) -> dict:
     return {
         "task": task,
         "method": method,
-        "reward": draw(st.sampled_from(["oracle"] if method == "pets" else ["oracle", "learned"])),
+        "reward": draw(st.sampled_from(["oracle"] if method in ("pets", "oracle") else ["oracle", "learned"])),
         "noise": draw(st.floats(0, 0.1)) if task in config.NOISY_TASKS else 0,
         "seeds": draw(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=2, unique=True)),
         "episodes": 2,

@@ -172,6 +172,7 @@ def test_a_checkpoint_that_memory_cannot_hold_is_not_thrown_away(repository):
     ("arguments", "named"),
     [
         ([*PSRL, "--set", "bayes.prior_sd=1e-200"], "cartpole with psrl, seed 3, 5: episode 2 failed, the posterior"),
+        (["run", "pendulum", "--method", "psrl-eb", "--set", "learning_rate=1e20"], "pendulum with psrl-eb, seed 0"),
         (["run", "pendulum", "--method", "sac", "--set", "learning_rate=1e30"], "pendulum with sac, seed 0: episode"),
     ],
 )
@@ -294,6 +295,7 @@ def test_the_tables_are_tidy_and_say_where_they_come_from(repository):
         (["run", "cartpole", "--out", f"{'x' * 300}.csv"], "too long"),
         (["show", "header.csv"], "header.csv has no rows"),
         (["show", "folder.csv"], "folder.csv"),
+        (["run", "pendulum", "--method", "oracle", "--reward", "learned"], "valid for oracle: oracle"),
         (["report", "--since", "nowhere"], "'nowhere'"),
         (["report"], "no commit"),
         (["bench", "plan", "--task", "walker"], "'walker'"),
@@ -318,6 +320,12 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, named, repository,
     err = capsys.readouterr().err
     assert err.startswith("psrl: ") and len(err.splitlines()) == 1 and named in err
     assert not (repository / "checkpoints").exists()
+
+
+def test_tables_with_dots_in_their_names_do_not_share_what_is_beside_them():
+    few, many = results.Files.at(Path("noise0.01")), results.Files.at(Path("noise0.02"))
+    assert not set(vars(few).values()) & set(vars(many).values())
+    assert results.Files.at(Path("a.b.csv")).metrics == Path("a.b.metrics.csv")
 
 
 @pytest.mark.parametrize("arguments", [["run"], ["run", "cartpole", "--seeds", "a"], ["sweep", "--workers", "0"], []])

@@ -231,3 +231,18 @@ def test_the_estimate_follows_from_what_episodes_took():
 
 def test_durations_read_well():
     assert [duration(s) for s in (4.4, 89, 90, 3600, 12000)] == ["4 s", "89 s", "2 min", "1 h 0 min", "3 h 20 min"]
+
+
+def test_a_profile_makes_published_results_longer_and_never_replaces_them(tmp_path):
+    folder = tiny.repository(tmp_path, {"a": QUICK | {"seeds": [0]}})
+    (folder / "profiles").mkdir()
+    for name, episodes in (("shorter", 2), ("longer", 4)):
+        (folder / "profiles" / f"{name}.yaml").write_text(f"each: {{episodes: {episodes}}}\n")
+    assert tiny.psrl(folder, "sweep").returncode == 0
+    before = (folder / "results" / "runs" / "a.csv").read_bytes()
+    refused = tiny.psrl(folder, "sweep", "--profile", "shorter")
+    assert refused.returncode == 2 and "'a' has published results of 3 episodes" in refused.stderr
+    assert (folder / "results" / "runs" / "a.csv").read_bytes() == before
+    longer = tiny.psrl(folder, "sweep", "--profile", "longer")
+    assert longer.returncode == 0 and "copy from profiles/longer.yaml" in longer.stdout
+    assert len(table(folder, "a")) == 5 and table(folder, "a")[:4] == tiny.without_times(before.decode())

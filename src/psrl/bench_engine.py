@@ -1,6 +1,5 @@
 """`psrl bench sweep`: how eight equal runs spread over the cores."""
 
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from psrl import config
+from psrl import config, pool
 
 RUNS, EPISODES = 8, 3
 COMMAND = "import sys; from psrl.cli import main; sys.exit(main())"
@@ -32,7 +31,7 @@ def sweep(tasks: list[str]) -> list[dict]:
         {
             "task": task,
             "episodes": EPISODES,
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": pool.cores(),
             "one_s": round(one, 1),
             "eight_s": round(eight, 1),
             "ray_start_s": int(ray[1]) if ray else 0,

@@ -97,7 +97,10 @@ class EvidencePosterior:
     def fit(cls, phi: Tensor, y: Tensor) -> "EvidencePosterior":
         """From rows phi [B, n, D] and targets y [B, n, K]."""
         phi, y = phi.double(), y.double()
-        eigenvalues, basis = torch.linalg.eigh(phi.mT @ phi)
+        gram = phi.mT @ phi
+        if not (gram.isfinite().all() and y.isfinite().all()):
+            raise ValueError("features or targets are nan or inf; valid: finite ones, below about 1e150 in size")
+        eigenvalues, basis = torch.linalg.eigh(gram)
         eigenvalues = eigenvalues.clamp_min(0)[..., None]
         projected = basis.mT @ (phi.mT @ y)
         power = y.square().sum(dim=1, keepdim=True)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from psrl import paths
@@ -131,8 +132,8 @@ def load(unit: Run, root: Path | None = None) -> Snapshot | None:
 def set_aside(unit: Run, reason: str, root: Path | None = None) -> None:
     """Refuse a checkpoint: keep it under another name, so that the unit starts over, and say so."""
     path = folder(unit, root) / "checkpoint"
-    count = len(list(path.parent.glob("checkpoint.*.refused")))
-    refused = path.with_name(f"checkpoint.{count + 1}.refused")
+    names = (path.with_name(f"checkpoint.{number}.refused") for number in count(1))
+    refused = next(name for name in names if not name.exists())
     os.rename(path, refused)
     print(f"psrl: {path} is refused, as {reason}; kept as {refused.name}, the run starts over", file=sys.stderr)
 

@@ -26,7 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         again = shlex.join(["psrl", *arguments])
-        print(f"\npsrl: stopped; finished episodes are saved. Go on with: {again}", file=sys.stderr)
+        saved = f"; finished episodes are saved. Go on with: {again}" if options.call in (_run, _sweep) else ""
+        print(f"\npsrl: stopped{saved}", file=sys.stderr)
         return 130
     except RuntimeError as error:
         from psrl.checkpoint import Stop
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="psrl", description=__doc__.split(":")[0])
+    parser = argparse.ArgumentParser(prog="psrl", description="MPC-PSRL and its baselines: run, look, measure, redraw.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, call, text: str) -> argparse.ArgumentParser:
@@ -49,7 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     run = command("run", _run, "run one experiment in this process; run again, it goes on where it stopped")
     run.add_argument("task", help=f"the environment: {', '.join(config.TASK_NAMES)}")
     run.add_argument("--method", default="psrl", help="the learner: a name under methods in params.yaml (psrl)")
-    run.add_argument("--reward", default="oracle", help="oracle: the planner is given the reward; learned: it is not")
+    run.add_argument(
+        "--reward",
+        default="oracle",
+        help="oracle: a method with a model is given the reward; learned: it is not (oracle)",
+    )
     run.add_argument(
         "--noise", type=float, default=0.0, help="sd of the environment's noise, Cartpole and Pendulum (0)"
     )
@@ -64,7 +69,10 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument(
         "names", nargs="*", help="experiments, or patterns such as 'cartpole-*'; all where none is named"
     )
-    sweep.add_argument("--profile", help="a file of profiles/, without .yaml, laid over params.yaml: paper")
+    sweep.add_argument(
+        "--profile",
+        help="a file of profiles/, without .yaml, laid over params.yaml to add experiments or episodes: paper",
+    )
     sweep.add_argument("--dry", action="store_true", help="only say what would be run")
     sweep.add_argument("--storage", type=Path, help="a folder all machines see, for checkpoints; else they go by Ray")
     sweep.add_argument("--workers", type=_positive, metavar="N", help="units at once; one per core or GPU by default")
@@ -74,9 +82,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--wait", action="store_true", help="wait for a process that already runs the same, not stop")
 
     show = command("show", _show, "print a learning curve")
-    show.add_argument("name", help="an experiment of params.yaml, or a table that psrl run wrote")
+    show.add_argument("name", help="an experiment that has results, or a table that psrl run wrote")
 
-    bench = command("bench", _bench, "measure: a plan, a model fit, a sweep")
+    bench = command("bench", _bench, "measure, as psrl/bench.py explains, what things cost")
     bench.add_argument("what", choices=["plan", "train", "scaling", "posterior", "memory", "side", "sweep"])
     bench.add_argument("--task", help="of plan, train, scaling and sweep: one task")
     bench.add_argument("--json", action="store_true", help="print the measurements as JSON")
@@ -127,9 +135,16 @@ def _run(options: argparse.Namespace) -> int:
 def _sweep(options: argparse.Namespace) -> int:
     from psrl import sweep
 
-    params = config.read_profile(options.profile) if options.profile else config.read_params()
-    runs = sweep.select(options.names, config.experiments(params))
-    return sweep.main(runs, options.dry, options.storage, options.workers, options.device, options.wait)
+    published = config.experiments()
+    planned = config.experiments(config.read_profile(options.profile)) if options.profile else published
+    runs = sweep.select(options.names, planned)
+    sweep.refuse_to_replace(published, runs)
+    code = sweep.main(runs, options.dry, options.storage, options.workers, options.device, options.wait)
+    if any(run != published.get(name) for name, run in runs.items()):
+        print(
+            f"notebooks read what params.yaml lists: what is new or longer, copy from profiles/{options.profile}.yaml"
+        )
+    return code
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -137,8 +152,9 @@ def _show(options: argparse.Namespace) -> int:
 
     path = Path(options.name)
     if path.suffix != ".csv" and not os.path.isfile(path):
-        config.experiment(options.name)  # refuses an unknown name
         path = results.Files.named(options.name).runs
+        if not path.exists():
+            config.experiment(options.name)  # refuses an unknown name
     print(progress.curve(results.read(path)))
     return 0
 

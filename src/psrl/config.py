@@ -136,10 +136,9 @@ def resolve(params: Mapping, *, where: str = "run", overrides: Mapping | None = 
         raise ConfigError(
             f"{where}.noise is {run.noise}; valid for {run.task}: 0, only {' and '.join(NOISY_TASKS)} have noise"
         )
-    if run.method == "pets" and run.reward == "learned":
-        raise ConfigError(
-            f"{where}.reward is 'learned'; valid for pets: oracle, it has no reward model and plans with the true one"
-        )
+    if run.method in ("pets", "oracle") and run.reward == "learned":
+        reason = "it has no reward model and plans with the true one"
+        raise ConfigError(f"{where}.reward is 'learned'; valid for {run.method}: oracle, {reason}")
     if not run.seeds or len(set(run.seeds)) != len(run.seeds):
         raise ConfigError(f"{where}.seeds is {list(run.seeds)}; valid: at least one whole number, none twice")
     return run

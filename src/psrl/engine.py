@@ -1,6 +1,7 @@
 """Running a unit of work, episode by episode, so that it can be stopped at any moment and continued exactly."""
 
 import platform
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -95,7 +96,7 @@ def episodes(
         try:
             outcome = learner.episode(progress)
         except ValueError as error:
-            if not any(word in str(error) for word in ("positive definite", "nan", "inf")):  # psrl.blr, torch
+            if not re.search(r"positive definite|\b(nan|inf)\b", str(error)):  # psrl.blr, torch
                 raise
             reason, seeds = str(error).splitlines()[0], ", ".join(map(str, unit.seeds))
             raise Diverged(

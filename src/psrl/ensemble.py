@@ -29,7 +29,7 @@ class Ensemble:
         device: torch.device | str = "cpu",
     ):
         self.members = members
-        # A member's generator comes from its trial's seed alone: a trial is the same whatever trials train beside it.
+        # A member's generator comes from its trial's seed alone, so trials beside it change a trial by rounding only.
         keys = [np.random.SeedSequence([seed, index]) for seed in seeds for index in range(members)]
         generators = [torch.Generator(device).manual_seed(int(key.generate_state(1)[0])) for key in keys]
         sizes = [inputs, *[member.width] * member.layers]

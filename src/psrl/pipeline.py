@@ -69,10 +69,13 @@ def execute(name: str, progress: bool = True) -> int:
 
 def execute_all(chosen: list[str]) -> int:
     """Execute the chosen notebooks (all where none is named), one line each; 1 where a cell failed, else 0."""
-    for name in chosen or names():
+    chosen = [name.removeprefix("notebooks/").removesuffix(".py") for name in chosen] or names()
+    for name in chosen:
+        read(name)  # refuses an unknown name before any is executed
+    for name in chosen:
         start = time.perf_counter()
         try:
-            cells = execute(name.removeprefix("notebooks/").removesuffix(".py"), progress=sys.stderr.isatty())
+            cells = execute(name, progress=sys.stderr.isatty())
         except NotebookError as error:
             print(f"psrl notebook: {error}", file=sys.stderr)
             return 1

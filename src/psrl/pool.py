@@ -97,6 +97,11 @@ def _connect(address: str) -> None:
         raise ConfigError(f"RAY_ADDRESS is {address!r}, but no cluster answers there: {error}") from None
 
 
+def cores() -> int:
+    """Those that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _start_here(workers: int | None) -> None:
     import ray
 
@@ -104,7 +109,7 @@ def _start_here(workers: int | None) -> None:
         try:
             ray.init(
                 address="local",
-                num_cpus=workers or os.cpu_count(),
+                num_cpus=workers or cores(),
                 include_dashboard=False,
                 object_store_memory=512 * 2**20,
                 _node_ip_address="127.0.0.1",

@@ -32,7 +32,8 @@ class Files:
         """The table at ``path``, the other two beside it."""
         if not path.name:
             raise ConfigError(f"the table {str(path)!r} has no name; valid: a file such as table.csv")
-        return cls(path, path.with_suffix(".metrics.csv"), path.with_suffix(".provenance.json"))
+        name = path.name.removesuffix(".csv")
+        return cls(path, path.with_name(f"{name}.metrics.csv"), path.with_name(f"{name}.provenance.json"))
 
     def check(self) -> None:
         """Refuse a place that cannot be written to before anything is computed for it."""

@@ -39,6 +39,18 @@ def main(runs: dict[str, Run], dry: bool, storage: Path | None, workers: int | N
     return 1 if missing else 0
 
 
+def refuse_to_replace(published: dict[str, Run], runs: dict[str, Run]) -> None:
+    """Published results may get longer, no more: a profile that asks for something else would write over them."""
+    for name, run in runs.items():
+        before = published.get(name, run)
+        longer = replace(before, episodes=run.episodes) == run and run.episodes >= before.episodes
+        if not longer and results.is_current(results.Files.named(name), before):
+            raise ConfigError(
+                f"experiment {name!r} has published results of {before.episodes} episodes, which this profile would "
+                "replace by others; valid: a profile that adds experiments, or episodes to them"
+            )
+
+
 def select(patterns: list[str], runs: dict[str, Run]) -> dict[str, Run]:
     """The experiments named or matched (`*` and `?` as in a shell); all where nothing is named."""
     for pattern in patterns:
@@ -96,7 +108,7 @@ class Sweep:
 
     def go(self, workers: int | None, device: str, wait: bool) -> None:
         """Compute what is left, here where it is one unit at a time, else on Ray."""
-        from psrl import engine
+        from psrl import engine, pool
 
         cluster = "RAY_ADDRESS" in os.environ
         if not cluster:
@@ -113,7 +125,7 @@ class Sweep:
                     job.error = str(busy)
             self.write_complete(line)
             todo = [job for job in self.jobs.values() if job.left and not job.error]
-            if cluster or min(len(todo), workers or os.cpu_count()) > 1:
+            if todo and (cluster or min(len(todo), workers or pool.cores()) > 1):
                 self._on_ray(todo, device, workers, line)
             else:
                 self._here(todo, device, line)
