@@ -312,8 +312,9 @@ save(
 )
 
 # %% [markdown]
-# For many outputs the paper's radius is safe for another reason: it bounds a Euclidean norm by $\sqrt{d_s}$ times a
-# maximum and so carries $\sqrt{d_s\log d_s}$.
+# For many outputs the paper's radius is safe in this range for another reason: it bounds a Euclidean norm by
+# $\sqrt{d_s}$ times a maximum and so carries $\sqrt{d_s\log d_s}$. It does not grow with $d$, so for some larger $d$ it
+# fails here too.
 #
 # **The rate of Theorem 1 survives for every $d_s\le d$.** The last step of its proof replaces $\sqrt{d_sd}$ by $d$
 # anyway, and with Lemma 3′ the factor is $(\sqrt{d_s}+\sqrt d)\sqrt d\le2d$. What is lost is the finer $\sqrt{d_sd}$
@@ -322,8 +323,9 @@ save(
 #
 # ## 4. What variances add up to (Appendix C)
 #
-# Let $\sigma_i^2(h_i)$ be the variance at the $i$-th point given those before. The **information gain**, in nats per
-# output, is by the chain rule
+# Let $\sigma_i^2(h_i)$ be the variance at the $i$-th point given those before, $X$ the matrix with rows
+# $h_1,\dots,h_n$, and $\Sigma_p$ the prior covariance of a column of $W$. The **information gain**, in nats per output,
+# is by the chain rule
 # $$I_n=\tfrac12\sum_{i=1}^n\log\big(1+\sigma_f^{-2}\sigma_i^2(h_i)\big)=\tfrac12\log\det\big(I+\sigma_f^{-2}X\Sigma_p
 # X^\top\big).$$
 #
@@ -572,6 +574,25 @@ assert toy() or (np.all(constant + width > low) and np.all(constant - width < hi
 print(f"bracket [{low:.2f}, {high:.2f}]; dimensions that agree: {[int(d) for d in sizes[settled]]}")
 
 # %% [markdown]
+# **Is it the size of the rewards?** With the prior $\mathcal N(0,I_d)$ the best reward $|w^*|\approx\sqrt d$ grows with
+# $d$, so one might read $d\sqrt T$ as $R_{\max}\sqrt{dT}$. Take the prior $\mathcal N(0,I_d/d)$ instead:
+# $|w^*|\approx1$ in every dimension.
+
+# %% tags=["nbval-check-output"]
+print("prior N(0, I/d), T = 4096")
+print("  d   regret/sqrt(dT)   regret/((d-1) sqrt T)")
+scaled_down = {}
+for d in (4, 8, 16):
+    total = bandit.thompson(np.random.default_rng(36), runs, d, 4096, prior_sd=1 / np.sqrt(d)).regret.sum(axis=1) / 64
+    scaled_down[d] = total.mean() / np.sqrt(d), total.mean() / (d - 1)
+    print(f"{d:3d} {scaled_down[d][0]:12.1f} {scaled_down[d][1]:19.1f}")
+assert scaled_down[16][0] > 2 * scaled_down[4][0], "not sqrt(dT), with rewards of one size"
+assert abs(scaled_down[16][1] / scaled_down[4][1] - 1) < 0.25
+
+# %% [markdown]
+# The regret is nearly the same multiple of $(d-1)\sqrt T$, as the mean-field calculation says, which does not depend on
+# $|w^*|$: the dimension does it, not the size of the rewards.
+#
 # **Consequence 1.** The reward term is $\tilde O(d\sqrt{HT})$ by the paper's steps, $\tilde O(d\sqrt T+d^{3/2}H)$ by
 # the Proposition. Both are below the transition term, so Theorem 1 does not change.
 #
@@ -581,7 +602,7 @@ print(f"bracket [{low:.2f}, {high:.2f}]; dimensions that agree: {[int(d) for d i
 # $\tilde O(H^{3/2}d_\phi\sqrt T)$ when $d_\phi\ge d$: the general bound of Section 3.5, without the improvement. And no
 # other proof can give it: a *single* real action can name a direction in $\mathbb R^{d_\phi}$, for instance by writing
 # the digits of its coordinates one after another. With that $\phi$ and $H=1$ the problem **is** the bandit above with
-# $d=d_\phi$, and its regret grows like $d_\phi\sqrt T$ while $d_s+d_a=2$.
+# $d=d_\phi$ and rewards of size 1, and its regret grows like $d_\phi\sqrt T$ while $d_s+d_a=2$.
 
 
 # %% tags=["nbval-check-output"]

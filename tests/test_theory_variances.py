@@ -185,6 +185,25 @@ def test_thompson_sampling_starts_as_computed_and_learns():
     assert run.regret[:, -10:].mean() < 0.6 * first.mean()
 
 
+def test_information_is_bounded_by_the_expected_growth_even_where_pairs_explode():
+    # s' = a s + u + eps, a ~ N(0, 1), random u: mean of I_T over runs against (d / 2) (log(1 + T C_3 / d) + 2 H kappa)
+    generator, draws, episodes, horizon = np.random.default_rng(5), 200, 5, 60
+    a = generator.standard_normal((draws, 1))
+    pairs = np.zeros((draws, episodes, horizon, 2))
+    state = np.zeros((draws, episodes))
+    for i in range(horizon):
+        u = generator.uniform(-1, 1, (draws, episodes))
+        pairs[:, :, i] = np.stack([state, u], axis=-1)
+        state = a * state + u + generator.standard_normal((draws, episodes))
+    flat = pairs.reshape(draws, -1, 2)
+    gain = 0.5 * np.linalg.slogdet(np.eye(2) + np.swapaxes(flat, 1, 2) @ flat)[1]
+    kappa = np.maximum(0, np.log(np.abs(generator.standard_normal(10**6)))).mean()
+    constant = 1 + 3 * horizon**2 * (1 + 1)  # lambda = u_max = E b^2 = sigma_f = d_s = 1, s_1 = 0
+    bound = variances.gain_bound(episodes * horizon, 2, constant, 1.0) + 2 * horizon * kappa
+    assert gain.mean() < bound < 3 * gain.mean()
+    assert gain.max() > bound, "a single run may gain more"
+
+
 def test_the_repaired_bound_forgets_the_noise_level_and_the_printed_one_does_not():
     sizes = dict(horizon=20, states=4, controls=1, largest=1.0)
     printed = [bounds.paper_bound(1e6, noise_sd=sd, **sizes) for sd in (0.1, 0.001)]
@@ -202,5 +221,8 @@ def test_the_bounds_grow_as_the_theorem_says():
     in_H = (dict(steps=1e13, horizon=10), dict(steps=1e13, horizon=100))
     assert 0.5 < exponent(bounds.paper_bound, *in_T) < 0.56 and 0.5 < exponent(bounds.repaired_bound, *in_T) < 0.56
     assert 1.4 < exponent(bounds.paper_bound, *in_H) < 1.5 and 0.95 < exponent(bounds.repaired_bound, *in_H) < 1.05
+    # where systems are often unstable the gain is of order H, and the power of H is the theorem's own
+    unstable = (dict(steps=1e16, horizon=H, largest=H**2, expansion=0.12) for H in (1e3, 1e4))
+    assert 1.4 < exponent(bounds.repaired_bound, *unstable) < 1.5
     useful = bounds.useful_from(bounds.repaired_bound, 10, **sizes)
     assert bounds.repaired_bound(useful, 10, **sizes) == pytest.approx(useful)

@@ -1,6 +1,6 @@
 """The reward term of Appendix D alone: Thompson sampling in a linear bandit, which is PSRL with H = 1.
 
-    r = w*' a + eps,   |a| <= 1,   w* ~ N(0, I_D),   eps ~ N(0, noise_sd^2)
+    r = w*' a + eps,   |a| <= 1,   w* ~ N(0, prior_sd^2 I_D),   eps ~ N(0, noise_sd^2)
 
 The best action for weights w is w / |w|, so a posterior sample is solved exactly and the regret of an action is
 |w*| - w*' a exactly, noise excluded.
@@ -24,11 +24,11 @@ class BanditRun(NamedTuple):
     variance: np.ndarray  # sigma_k^2(a)
 
 
-def thompson(generator, draws, dimension, steps, noise_sd=1.0):
+def thompson(generator, draws, dimension, steps, noise_sd=1.0, prior_sd=1.0):
     """Thompson sampling for ``steps`` steps in ``draws`` bandits, each with its own w* from the prior."""
-    truth = generator.standard_normal((draws, dimension, 1))
+    truth = prior_sd * generator.standard_normal((draws, dimension, 1))
     best = np.linalg.norm(truth[:, :, 0], axis=-1)
-    posterior = Posterior(draws, np.ones(dimension), 1, noise_sd)
+    posterior = Posterior(draws, np.full(dimension, prior_sd), 1, noise_sd)
     run = BanditRun(*np.empty((4, draws, steps)))
     for t in range(steps):
         sample = posterior.sample(generator)

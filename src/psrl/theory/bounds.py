@@ -34,15 +34,17 @@ def paper_bound(steps, horizon, states, controls, noise_sd, largest):
     return scale * np.sqrt(states * np.log(2 * steps * states)) * np.sqrt(variances)
 
 
-def repaired_bound(steps, horizon, states, controls, noise_sd, largest):
-    """The repaired theorem: O~(H d sqrt(T) + H^2 d^{3/2}), in which sigma_f and C_1 appear inside a logarithm only.
+def repaired_bound(steps, horizon, states, controls, noise_sd, largest, expansion=0.0):
+    """The repaired theorem: O~(H d sqrt((1 + H kappa) T) + (1 + H kappa) H^2 d^{3/2}), kappa = E log max(1, ||A||).
 
     2 / sqrt(pi) H R_max (sqrt(d_s) + sqrt(d) + sqrt(2 log(K T))) (2 sqrt(T I_T / log 2) + 2 H I_T / log 2) + 2 R_max
 
-    Here ``largest`` need not bound every pair: it is the mean of h' Sigma_p h over all steps and runs.
+    sigma_f and C_1 appear inside a logarithm only. ``largest`` need not bound every pair: either it is the mean of
+    h' Sigma_p h over all steps and runs, or, with ``expansion`` = kappa, the constant C_3 of notebook 04, Section 6,
+    which grows like H^2 where that mean may grow faster than exponentially.
     """
     features, episodes = states + controls, steps / horizon
-    gain = gain_bound(steps, features, largest, noise_sd)
+    gain = gain_bound(steps, features, largest, noise_sd) + features * horizon * expansion
     width = sqrt(states) + sqrt(features) + np.sqrt(2 * np.log(episodes * steps))
     return 2 / sqrt(pi) * horizon * width * stale_sum_bound(steps, horizon, gain) + 2
 
