@@ -768,8 +768,12 @@ for method, overrides in small.items():
 #   gradient clipping; a hook that torch's optimisers call before each step does it. Time limits are truncations: we
 #   bootstrap through them; the public code takes whatever an environment calls done for the end of the world, which
 #   with Gym's wrappers includes them. On Cartpole its episodes end when the pole falls; here they go on, for all
-#   methods. The library draws from torch's global
-#   generator; its state is lent to each trial and taken back, so that a seed means the same whatever else runs.
+#   methods. The library draws from torch's global generator; its state is lent to each trial and taken back, so that a
+#   seed means the same whatever else runs.
+# - **One seed, used twice.** In a trial of SAC, DDPG or MBPO the library's generator (first weights, exploration) and
+#   ours (random first actions, rows drawn from the replay) start from the same number, so the first random actions
+#   repeat, rescaled, the numbers that made the first weights. Trials are independent of each other all the same. We
+#   expect no effect on returns and have not measured one; the next version of these methods should seed them apart.
 # - **Returns** of MBPO, SAC and DDPG in the curves of notebook 11 are those of one greedy episode after each episode,
 #   as their public code evaluates them, beside the planners' next one; the episodes in which they explore are in
 #   `results/runs`.
