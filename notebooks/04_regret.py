@@ -436,14 +436,14 @@ save(
 #
 # **Theorem 1′.** Let transitions be linear with Gaussian prior and noise as in Section 2 of the paper, let actions be
 # bounded and $s_1$ of finite variance, let the reward be known with $|\bar r|\le R_{\max}$, and let $K=T/H$. With $I_T$
-# the information gain of the transition data per output,
+# the information gain of the transition data per output, and $\gamma=\sqrt{d_s}+\sqrt d+\sqrt{2\log(KT)}$,
 # $$BayesRegret(T)\;\le\;\tfrac2{\sqrt\pi}\,H R_{\max}\,\gamma\,\Big(2\sqrt{\tfrac{T\,\mathbb EI_T}{\log2}}+
-# \tfrac{2H\,\mathbb EI_T}{\log2}\Big)+2R_{\max},\qquad\gamma=\sqrt{d_s}+\sqrt d+\sqrt{2\log(KT)},$$
+# \tfrac{2H\,\mathbb EI_T}{\log2}\Big)+2R_{\max},$$
 # where $\mathbb EI_T$ is at most each of
 # $$\text{(a)}\;\;\frac d2\log\Big(1+\frac{T\bar C_1}{d\sigma_f^2}\Big),\qquad
-# \text{(b)}\;\;\frac d2\bigg[\log\Big(1+\frac{TC_3}{d\sigma_f^2}\Big)+2H\kappa\bigg],\qquad
-# \bar C_1=\frac1T\sum_{k,i}\mathbb E\,h_i^\top\Sigma_ph_i,\quad\kappa=\mathbb E\log\max(1,\|A\|),$$
-# and $C_3=\lambda\big[u_{\max}^2+3\,\mathbb E\|s_1\|^2+3H^2\big(u_{\max}^2\,\mathbb E\|B\|^2+d_s\sigma_f^2\big)\big]$
+# \text{(b)}\;\;\frac d2\bigg[\log\Big(1+\frac{TC_3}{d\sigma_f^2}\Big)+2H\kappa\bigg].$$
+# Here $\bar C_1=\frac1T\sum_{k,i}\mathbb E\,h_i^\top\Sigma_ph_i$ and $\kappa=\mathbb E\log\max(1,\|A\|)$, and $C_3$ is
+# $\lambda\big[u_{\max}^2+3\,\mathbb E\|s_1\|^2+3H^2\big(u_{\max}^2\,\mathbb E\|B\|^2+d_s\sigma_f^2\big)\big]$
 # with the largest eigenvalue $\lambda$ of $\Sigma_p$ and the largest size $u_{\max}$ of an action. In short:
 # $\tilde O\big(HR_{\max}\,d\sqrt{(1+\kappa H)\,T}+(1+\kappa H)\,H^2R_{\max}\,d^{3/2}\big)$.
 #
@@ -471,11 +471,10 @@ save(
 # determinant is at most the $d$-th power of the trace over $d$ (notebook 03, Section 4). The logarithm is concave, so
 # the mean may be taken inside: (a). For (b) take it inside over the noise only, given $(A,B)$. With
 # $m=\max(1,\|A\|)$, whatever the actions,
-# $$\|s_i\|\le m^HS,\quad S=\|s_1\|+\sum_{j<i}\big(\|B\|u_{\max}+\|\epsilon_j\|\big),\qquad
-# h_i^\top\Sigma_ph_i\le\lambda\,m^{2H}\big(u_{\max}^2+S^2\big),$$
-# and $\mathbb E[S^2|A,B]\le3\big(\mathbb E\|s_1\|^2+H^2\|B\|^2u_{\max}^2+H^2d_s\sigma_f^2\big)$. Use
-# $\log(1+m^{2H}x)\le 2H\log m+\log(1+x)$, then the mean over the prior, inside the logarithm again for $\|B\|^2$.
-# $\square$
+# $$\|s_i\|\le m^HS,\qquad S=\|s_1\|+\sum_{j<i}\big(\|B\|u_{\max}+\|\epsilon_j\|\big),$$
+# so that $h_i^\top\Sigma_ph_i\le\lambda\,m^{2H}\big(u_{\max}^2+S^2\big)$, and $\mathbb E[S^2|A,B]\le3\big(\mathbb
+# E\|s_1\|^2+H^2\|B\|^2u_{\max}^2+H^2d_s\sigma_f^2\big)$. Use $\log(1+m^{2H}x)\le 2H\log m+\log(1+x)$, then the mean
+# over the prior, inside the logarithm again for $\|B\|^2$. $\square$
 #
 # **Learned rewards** add $\sum_{k,i}\min\big(2R_{\max},|\bar r^k-\bar r^*|(h_i)\big)$. A Gaussian posterior and bounded
 # rewards exclude each other; take bounded features and the prior cut at $R_{\max}$ (notebook 02, Section 3), of which
