@@ -445,7 +445,7 @@ save(fig, "01_dimension", alt=alt)
 # fourth cumulants, which add for independent terms,
 #
 # $$
-# \mathrm{Cov}(y_1^2, y_2^2) = \kappa\,(2\cos^2\theta\,\sin^2\theta) = \tfrac{\kappa}{2}\sin^2 2\theta, \qquad
+# \mathrm{Cov}(y_1^2, y_2^2) = 2\kappa\cos^2\theta\,\sin^2\theta = \tfrac{\kappa}{2}\sin^2 2\theta, \quad
 # \mathrm{Var}(y_1^2) = 2 + \kappa\,(1 - \tfrac12 \sin^2 2\theta),
 # $$
 #
@@ -545,8 +545,7 @@ save(fig, "01_rotation", alt=alt)
 #
 # $$
 # \|P_1-P_2\| \le \int_0^1\!\!\int |\langle\delta, \nabla q(x - t\delta)\rangle|\,dx\,dt
-# = \mathbb E\,|\langle\delta, s\rangle| \le \sqrt{\mathbb E\,\langle\delta, s\rangle^2} = \sqrt{I(p)}\,\|\delta\|_2
-# ,
+# = \mathbb E|\langle\delta, s\rangle| \le \sqrt{\mathbb E\langle\delta, s\rangle^2} = \sqrt{I(p)}\|\delta\|_2,
 # $$
 #
 # because the scores are independent with mean 0 and variance $I(p)$. $\square$

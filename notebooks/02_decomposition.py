@@ -67,8 +67,10 @@ truths = scaled(20_000, 4_000)  # draws of M* for the posterior-sampling identit
 # *Proof.* By the two Bellman equations at $h_i$, and by adding and subtracting $U_i^k(P^*(h_i))$,
 #
 # $$
-# V^k_{k,i}(s_i) - V^*_{k,i}(s_i) = \bar r^k(h_i) - \bar r^*(h_i) + U^k_i(P^k(h_i)) - U^k_i(P^*(h_i))
-# + \mathbb E_{s_{i+1}\sim P^*(h_i)}\big[V^k_{k,i+1}(s_{i+1}) - V^*_{k,i+1}(s_{i+1})\big].
+# \begin{aligned}
+# V^k_{k,i}(s_i) - V^*_{k,i}(s_i) ={}& \bar r^k(h_i) - \bar r^*(h_i) + U^k_i(P^k(h_i)) - U^k_i(P^*(h_i)) \\
+# &+ \mathbb E_{s_{i+1}\sim P^*(h_i)}\big[V^k_{k,i+1}(s_{i+1}) - V^*_{k,i+1}(s_{i+1})\big].
+# \end{aligned}
 # $$
 #
 # The last term is the left side one step later, along the **true** trajectory. Unroll to $i=H$, where both later
@@ -192,8 +194,12 @@ save(fig, "02_identity", alt=alt)
 # and the noise has grown to $\sigma\sqrt{1 + \dots + \alpha^{2j}}$, so with $n = H-i$ rewards to come
 #
 # $$
-# U_i(f) = R_{\max}\sum_{j=0}^{n-1}\Big(2\Phi\big(g_j f/\sigma\big)-1\Big), \quad g_j =
-# \Big(\sum_{m=0}^{j}\alpha^{-2m}\Big)^{-1/2}, \qquad \frac{U_i'(0)}{C\,(H-i)R_{\max}} = \frac1n\sum_{j=0}^{n-1} g_j .
+# U_i(f) = R_{\max}\sum_{j=0}^{n-1}\Big(2\Phi\big(g_j f/\sigma\big)-1\Big), \qquad g_j =
+# \Big(\sum_{m=0}^{j}\alpha^{-2m}\Big)^{-1/2},
+# $$
+#
+# $$
+# \frac{U_i'(0)}{C\,(H-i)R_{\max}} = \frac1n\sum_{j=0}^{n-1} g_j .
 # $$
 #
 # The right side is the fraction of Lemma 2's constant that is attained. As $\alpha\to\infty$ it tends to 1: with
