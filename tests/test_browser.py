@@ -36,6 +36,9 @@ WRONG = r"""() => {
     const equations = document.querySelectorAll(".math").length;
     const drawn = document.querySelectorAll(".math mjx-container svg").length;
     if (drawn < equations) wrong.push(`${drawn} of ${equations} equations are drawn`);
+    for (const formula of document.querySelectorAll('mjx-container[display="true"]')) {
+        if (formula.scrollWidth > formula.clientWidth + 2) wrong.push(`cut off: ${formula.textContent.slice(0, 60)}`);
+    }
     const prose = document.querySelector("main").cloneNode(true);
     prose.querySelectorAll("pre, code, script, style, mjx-container").forEach(part => part.remove());
     const raw = prose.textContent.match(/.{0,30}(\$\$|\\[a-zA-Z]{2,}|\$[^\s$]+\$).{0,30}/);
