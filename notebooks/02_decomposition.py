@@ -556,7 +556,7 @@ save(fig, "02_time_indexed", alt=alt)
 # |---|---|
 # | decomposition (Section 3.1) | exact for all pairs of models and all policies; along the true trajectory |
 # | Lemma 2, $C H R_{\max}$ | holds, also with $C (H-i) R_{\max}$, which is tight; half the span suffices |
-# | $\lvert\bar r\rvert\le R_{\max}$ | must hold for sampled models; Gaussian reward models break it; cut the prior |
+# | $\lvert\bar r\rvert\le R_{\max}$ | must hold for sampled models; needs bounded features and a cut prior |
 # | $\mathbb E[V^*_* - V^k_k\mid\mathcal H_k]=0$ | holds; wrong prior, wrong noise, stale sample, posterior mean fail |
 # | $\mu:\mathcal S\to\mathcal A$ | must be time-indexed |
 #

@@ -391,7 +391,8 @@ save(
 # $\rho>1$ per step, $|h|^2$ reaches $\rho^{2H}$ within an episode and $\sigma_f^2C_2\approx C_1/\log C_1$ grows
 # exponentially with $H$. The appendix says that pairs must not expand "as $T$ grows"; they must not expand with $H$
 # either, or the polynomial dependence on $H$ is lost here. And under Gaussian noise and a Gaussian prior no constant
-# bounds all pairs; only a mean exists. The next section removes this condition, up to a logarithm of such a mean.
+# bounds all pairs; only a mean exists. The next section moves it into a logarithm of such a mean, which may still hide
+# a power of $H$ (notebook 04, Section 6).
 #
 # ## 5. One posterior per episode
 #
@@ -436,8 +437,8 @@ print(f"  bound by the gain of the subset         {cap.mean():6.2f}")
 # most $H$. $\square$
 #
 # Since $I_T\le\frac d2\log(1+TC_1/d\sigma_f^2)$, the sum is $\tilde O(\sqrt{dT}+dH)$, **without** the factor $\sqrt H$
-# once $T\gtrsim H^2d$, and $C_1$ and $\sigma_f$ appear inside a logarithm only. Notebook 04 turns this into a regret of
-# $\tilde O(Hd\sqrt T+H^2d^{3/2})$.
+# once $T\gtrsim H^2d$, and $C_1$ and $\sigma_f$ appear inside a logarithm only. If pairs stay bounded this gives a
+# regret of $\tilde O(Hd\sqrt T)$; notebook 04, Section 6, says what a Gaussian prior on $A$ adds.
 
 # %%
 episode_number = np.arange(1, number + 1)

@@ -35,7 +35,7 @@ def paper_bound(steps, horizon, states, controls, noise_sd, largest):
 
 
 def repaired_bound(steps, horizon, states, controls, noise_sd, largest, expansion=0.0):
-    """The repaired theorem: O~(H d sqrt((1 + H kappa) T) + (1 + H kappa) H^2 d^{3/2}), kappa = E log max(1, ||A||).
+    """The repaired theorem: O~(H d sqrt((1 + H kappa) T)), kappa = E log max_{j<H} ||A^j|| / H.
 
     2 / sqrt(pi) H R_max (sqrt(d_s) + sqrt(d) + sqrt(2 log(K T))) (2 sqrt(T I_T / log 2) + 2 H I_T / log 2) + 2 R_max
 
