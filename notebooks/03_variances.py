@@ -586,13 +586,13 @@ scaled_down = {}
 for d in (4, 8, 16):
     total = bandit.thompson(np.random.default_rng(36), runs, d, 4096, prior_sd=1 / np.sqrt(d)).regret.sum(axis=1) / 64
     scaled_down[d] = total.mean() / np.sqrt(d), total.mean() / (d - 1)
-    print(f"{d:3d} {scaled_down[d][0]:12.1f} {scaled_down[d][1]:19.1f}")
+    print(f"{d:3d} {scaled_down[d][0]:12.2f} {scaled_down[d][1]:19.2f}")
 assert scaled_down[16][0] > 2 * scaled_down[4][0], "not sqrt(dT), with rewards of one size"
 assert abs(scaled_down[16][1] / scaled_down[4][1] - 1) < 0.25
 
 # %% [markdown]
-# The regret is nearly the same multiple of $(d-1)\sqrt T$, as the mean-field calculation says, which does not depend on
-# $|w^*|$: the dimension does it, not the size of the rewards.
+# The regret is nearly the same multiple of $(d-1)\sqrt T$, at $d=16$ a little below the mean-field bracket, which is
+# for large $T$ and does not depend on $|w^*|$: the dimension does it, not the size of the rewards.
 #
 # **Consequence 1.** The reward term is $\tilde O(d\sqrt{HT})$ by the paper's steps, $\tilde O(d\sqrt T+d^{3/2}H)$ by
 # the Proposition. Both are below the transition term, so Theorem 1 does not change.
@@ -603,7 +603,8 @@ assert abs(scaled_down[16][1] / scaled_down[4][1] - 1) < 0.25
 # $\tilde O(H^{3/2}d_\phi\sqrt T)$ when $d_\phi\ge d$: the general bound of Section 3.5, without the improvement. And no
 # other proof can give it: a *single* real action can name a direction in $\mathbb R^{d_\phi}$, for instance by writing
 # the digits of its coordinates one after another. With that $\phi$ and $H=1$ the problem **is** the bandit above with
-# $d=d_\phi$ and rewards of size 1, and its regret grows like $d_\phi\sqrt T$ while $d_s+d_a=2$.
+# $d=d_\phi$ and rewards of size 1, and its regret grows like $d_\phi\sqrt T$ while $d_s+d_a=2$: measured above, and for
+# the unit sphere proved as a lower bound for every algorithm (Rusmevichientong and Tsitsiklis, 2010).
 
 
 # %% tags=["nbval-check-output"]

@@ -740,17 +740,18 @@ title = "Pendulum features at the published scales: subtracting covariances brea
 fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 alt = (
     "Left: relative error of predictive variances against rows for four ways to compute them; the float32 covariance "
-    "is off by a factor of up to thousands in the first sixty rows, float64 precision with Cholesky never by more than "
-    "a thousandth. Right: in that range the float32 covariance repeatedly claims negative variances for most new pairs."
+    "is off by a factor of up to thousands while rows are few, float64 precision with Cholesky never by more than a "
+    "thousandth. Right: in that range the float32 covariance repeatedly claims negative variances for most new pairs."
 )
 save(fig, "07_precision", alt=alt)
 
 # %% [markdown]
-# Again and again in the first sixty rows the float32 covariance is none: it has a clearly negative eigenvalue, and most
-# new pairs get a negative variance. A sample from it would need the root of a negative number. Later the large
-# precision hides the damage; nothing had announced it. Precision and Cholesky in float32 fail at the start too, and
-# often say so: after 18 of the rows the factor does not exist. After more than ten others it exists and the variances
-# are off by more than a tenth. In float64 both ways work here; precision keeps more digits from the eighth row on.
+# Again and again while rows are few the float32 covariance is none: it has a clearly negative eigenvalue, and most new
+# pairs get a negative variance. A sample from it would need the root of a negative number. Later the large precision
+# hides the damage; nothing had announced it. Precision and Cholesky in float32 fail at the start too, and often say so:
+# after some of the rows the factor does not exist. After more than ten others it exists and the variances are off by
+# more than a tenth. In float64 both ways work here; precision keeps more digits after the first few rows. How often and
+# how far is rounding, and differs from processor to processor.
 #
 # The reason is simple. $A$ is a sum of positive terms, nothing is ever subtracted, and variances $|L^{-1}\phi|^2$ are
 # squares. Sampling needs the same factor, $w = \bar w + L^{-\top}z$ with $LL^\top = A$: one triangular solve. No

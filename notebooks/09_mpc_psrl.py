@@ -172,9 +172,9 @@ assert scaled(late >= 195, True), "Cartpole is solved live at full scale"
 #
 # Take the actions the agent really executed in an episode, start where it was, and let samples of the model predict
 # where it goes. Each sample is a whole world; the agent believes in one of them per episode. After the last episode the
-# samples are closer together, and closer to the truth, than after the first planned one, but not steadily: each panel
-# starts from another state and follows other actions. The path to compare them with is that of the true dynamics
-# without noise; what really happened strays from it by chance, 0.01 rad at every step.
+# samples are closer together, and closer to the truth, than after the first planned one. They need not get there
+# steadily: each panel starts from another state and follows other actions. The path to compare them with is that of the
+# true dynamics without noise; what really happened strays from it by chance, 0.01 rad at every step.
 
 # %%
 predicted = [index for index, entry in enumerate(history) if entry["fan"] is not None]
@@ -192,13 +192,13 @@ axes[0].plot([], [], color=COLOURS["psrl-eb"], label=f"{samples} sampled models"
 axes[0].plot([], [], color="black", lw=2, label="true dynamics")
 axes[0].plot([], [], color="black", lw=1, ls=":", label="what happened")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-title = "Twenty samples of the model: closer at the end than at the start, not steadily"
+title = "Twenty samples of the model: closer at the end than at the start"
 fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 save(
     fig,
     "09_fans",
     alt="Fans of twenty predicted pole angles beside the true one after each planned episode, all on one scale; the "
-    "last fan is narrower than the first, the third is about as wide as the first.",
+    "last fan is narrower than the first.",
 )
 
 # %%
@@ -207,7 +207,6 @@ error = [(entry["fan"][0][:, -1, 2] - entry["fan"][1][-1, 2]).abs().mean().item(
 for name, values in (("spread of the samples", spread), ("their distance from the truth", error)):
     print(f"{name} at the end, by episode (degrees):", np.degrees(values).round(1))
 assert scaled(spread[-1] < 0.5 * spread[0] and error[-1] < 0.5 * error[0], True), "closer at the end than at the start"
-assert scaled(max(np.diff(spread)) > 0, True), "not steadily"
 
 # %% [markdown]
 # ## 4. What units and scales decide: Pendulum with a learned reward
@@ -524,10 +523,12 @@ assert toy() or scaled(noisy < exact, True), "noise on the targets makes a bette
 assert toy() or scaled(fits[0.0][1].max() < 0.1 * paying, True), "without it the rows that pay hardly count"
 
 # %% [markdown]
-# So the network is paid for certainty about what never changes, and neglects the step it should learn; this is known
-# of such likelihoods (Seitzer et al., 2022). It is why the variant's *fit* is worse without noise. The published method
-# has the same likelihood; two of its five runs get there. Nor need it be the whole reason why the variant's runs fail:
-# here are the last of five episodes without noise and with the reward given, where only the dynamics are learned.
+# So the network is paid for certainty about what never changes, and the rows with the step that it should learn hardly
+# count; this is known of such likelihoods (Seitzer et al., 2022). Noise on the recorded rewards alone makes the *fit*
+# better on average. With it, too, the rows that pay count for little, so their weight is not the whole difference, and
+# the published method has the same likelihood; two of its five runs get there. Nor need the fit be the whole reason why
+# the variant's runs fail: here are the last of five episodes without noise and with the reward given, where only the
+# dynamics are learned.
 
 # %%
 still_given = Setting("cartpole", 0.0, "oracle")
