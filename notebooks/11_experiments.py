@@ -29,12 +29,14 @@
 # Runs in under half a minute. You need Section 5 of the paper.
 
 # %%
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown, display
 from matplotlib.lines import Line2D
 
-from psrl import claims, convergence, curves, film, idle, paper, statistics
+from psrl import claims, config, convergence, cost, curves, film, idle, paper, statistics
 from psrl.config import experiment
 from psrl.figures import COLOURS, LABELS, save, use_style
 from psrl.forest import Row, forest
@@ -296,76 +298,91 @@ save(fig, "11_film_pusher", alt=alt, inputs=[film.file("pusher")])
 # %% [markdown]
 # ## 6. What a step costs
 #
-# CPU time per environment step of one trial, training included, averaged over all episodes of a curve. Beside it the
-# paper's figures for an RTX 2080 Ti, which its appendix gives as hours per 150,000 steps; for Cartpole and Pendulum it
-# says "within an hour" for all methods, so there its number is an upper limit.
-#
-# The two are not measured over the same stretch. Training passes over all data so far, so a step becomes dearer as data
-# grows, and 150,000 steps are 1000 episodes of the arms, more than our model-based curves have. Nor were all curves
-# run at one speed: those of MBPO, of MPC-PSRL on the Pusher, and of PETS, SAC and DDPG on the Reacher are from machines
-# about twice as quick as those of the others. And plans have become nearly twice as quick since the first curves, of
-# which PETS on the Reacher, MPC-PSRL on the Pusher and the evidence variant on the Reacher with a learned reward had
-# the use. So read orders of magnitude here. `psrl bench` measures within one run (notebooks 08 and 09).
+# The curves were run on machines that differ in speed by three, so their own times cannot be compared. Here every
+# method was timed on every task on one machine in one run (`psrl bench step`): CPU time per environment step and trial,
+# planners with five trials as one batch, as in all curves. A planner refits its model to all data before every episode,
+# so its steps become dearer as data grow; the others train as much at every step. So there are two numbers: the mean
+# over the first 20 episodes, and the mean over 150,000 steps, for which the paper's appendix gives hours on an RTX 2080
+# Ti. The second is computed (training is proportional to the data), as nobody here ran 1000 episodes of a planner. For
+# Cartpole and Pendulum the paper says "within an hour" for all methods, so there its number is an upper limit. Rollouts
+# of MBPO grow from one step to fifteen over 30 episodes, and were timed at one.
+
 
 # %% tags=["nbval-check-output"]
-costs = {
-    (setting, method): trials.milliseconds_per_step
-    for setting in paper.SETTINGS
-    for method in study.listed(setting)
-    if (trials := study.find(setting, method))
-}
-print(f"{'':22s}{'method':20s}{'ms CPU here':>12s}{'ms GPU paper':>14s}{'episodes here':>15s}")
-for (setting, method), cost in costs.items():
-    theirs = paper.milliseconds_per_step(setting.task, method)
-    told = "-" if theirs is None else f"{'< ' if setting.task in ('cartpole', 'pendulum') else ''}{theirs:.0f}"
-    run = study.find(setting, method).run
-    print(f"{setting!s:22s}{LABELS[method]:20s}{cost:12.1f}{told:>14s}{run.episodes:>15d}")
-if not costs:
-    print("no curve is published yet")
+prices = cost.read()
+early = 20  # episodes
+
+
+def mean_cost(price, task, episodes=None):
+    """Milliseconds per step over so many episodes; None: over the steps that the paper's hours are for."""
+    return price.per_step(episodes or round(paper.STEPS_TIMED / TASK_STEPS[task])).mean()
+
+
+TASK_STEPS = {task: values["steps"] for task, values in config.read_params()["tasks"].items()}
+places = {(task, reward): str(paper.Setting(task, 0.0, reward)) for task, _, reward in prices}
+print(f"{'CPU ms per step':16s}{'':20s}{'acting':>8s}{'episodes 1-20':>15s}{'150,000 steps':>15s}{'paper, GPU':>12s}")
+for (task, reward), method in product(places, paper.METHODS):
+    if not (price := prices.get((task, method, reward))):
+        continue
+    theirs = paper.milliseconds_per_step(task, method)
+    told = "-" if theirs is None else f"{'< ' if task in ('cartpole', 'pendulum') else ''}{theirs:.0f}"
+    first, whole = mean_cost(price, task, early), mean_cost(price, task)
+    print(f"{places[task, reward]:16s}{LABELS[method]:20s}{price.act:8.1f}{first:15.1f}{whole:15.1f}{told:>12s}")
 
 # %%
 fig, ax = plt.subplots(figsize=(9, 4.6))
-for y, setting in enumerate(paper.SETTINGS):
-    found = [method for method in paper.METHODS if (setting, method) in costs]
-    for method in found:
-        ax.plot(costs[setting, method], y, "o", color=COLOURS[method], ms=8, label=LABELS[method])
-        theirs = paper.milliseconds_per_step(setting.task, method)
+for y, (task, reward) in enumerate(places):
+    found = [method for method in paper.METHODS if (task, method, reward) in prices]
+    for offset, method in zip(np.linspace(-0.3, 0.3, len(found)), found, strict=True):
+        first, whole = (mean_cost(prices[task, method, reward], task, count) for count in (early, None))
+        ax.plot([first, whole], [y + offset] * 2, color=COLOURS[method], lw=1.5)
+        ax.plot(first, y + offset, "o", color=COLOURS[method], ms=6, label=LABELS[method])
+        ax.plot(whole, y + offset, "|", color=COLOURS[method], ms=9, mew=2)
+        theirs = paper.milliseconds_per_step(task, method)
         if theirs:
-            ax.plot(theirs, y + 0.25, "D", mfc="none", color=COLOURS[method], ms=5)
-    if not found:
-        ax.text(0.02, y, "not yet run", transform=ax.get_yaxis_transform(), va="center", fontsize=9, color="#595959")
-ax.set_yticks(range(len(paper.SETTINGS)), map(str, paper.SETTINGS))
-ax.set(ylim=(len(paper.SETTINGS) - 0.4, -0.6), xscale="log", xlabel="milliseconds per environment step and trial")
-handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-handles["the paper's GPU"] = plt.Line2D([], [], marker="D", mfc="none", color="#595959", ls="")
-ax.legend(handles.values(), handles, loc="center left", bbox_to_anchor=(1.0, 0.5))
-ax.set_xlim(1, 2 * max([500, *costs.values()]))
+            ax.plot(theirs, y + offset, "D", mfc="none", color=COLOURS[method], ms=5)
+ax.set_yticks(range(len(places)), places.values())
+ax.set(ylim=(len(places) - 0.4, -0.6), xscale="log", xlabel="milliseconds per environment step and trial")
 ax.xaxis.set_major_formatter("{x:g}")
-title = "What a step costs: no two curves to compare yet"
-if len(costs) > 1:
-    cheap, dear = min(costs, key=costs.get), max(costs, key=costs.get)
-    names = [f"{LABELS[method]}, {setting}" for setting, method in (dear, cheap)]
-    title = f"The dearest step ({names[0]}) costs {costs[dear] / costs[cheap]:.0f} times the cheapest ({names[1]})"
-ax.set_title(title)
+handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+for name, marker, fill in (
+    ("first 20 episodes", "o", "#595959"),
+    ("150,000 steps", "|", "#595959"),
+    ("the paper's GPU", "D", "none"),
+):
+    handles[name] = Line2D([], [], marker=marker, mfc=fill, color="#595959", ls="")
+ax.legend(handles.values(), handles, loc="center left", bbox_to_anchor=(1.0, 0.5))
+means = {key: mean_cost(price, key[0], early) for key, price in prices.items()}
+cheap, dear = min(means, key=means.get), max(means, key=means.get)
+names = [f"{LABELS[method]}, {places[task, reward]}" for task, method, reward in (dear, cheap)]
+ax.set_title(f"The dearest step ({names[0]}) costs {means[dear] / means[cheap]:.0f} times the cheapest ({names[1]})")
 alt = (
-    "Milliseconds per environment step on a logarithmic axis, one row per setting: filled dots are CPU time here, "
-    "open diamonds the paper's GPU."
+    "Milliseconds per environment step on a logarithmic axis, one row per task and reward setting: dots are the mean "
+    "over the first 20 episodes on one CPU, a line leads from there to the mean over 150,000 steps, and open diamonds "
+    "are the paper's GPU."
 )
-save(fig, "11_cost", alt=alt, inputs=study.files(*paper.SETTINGS))
+save(fig, "11_cost", alt=alt, inputs=[cost.FILE])
 
 # %% [markdown]
 # ## 7. Return against time
 #
-# Episodes count experience. Where experience is cheap, time counts: here the same curves against CPU-hours per trial,
-# and against the wall clock of the process that ran them. The planners run all their trials in lockstep in one process,
-# the others one trial per process, so for the planners the two differ by the number of trials, and for all by how busy
-# the machine was. CPU time was measured once per experiment and is spread over its episodes like the wall clock, so
-# where a machine paused both figures have a long step; the ends of the lines are right.
+# Episodes count experience. Where experience is cheap, time counts: here the same curves against the CPU-hours per
+# trial that the prices of Section 6 add up to, as if all had been run on that one machine. Below it the wall clock of
+# the process that really ran them, on whatever machine and however busy. The planners run all their trials in lockstep
+# in one process, the others one trial per process; so for the planners a trial has a fifth of the process's time.
+
 
 # %%
-fig = curves.against_time(study, paper.SETTINGS, 5, lambda trials: trials.cpu_seconds / 3600, "CPU-hours per trial")
+def hours(trials):
+    """[B, episodes]: CPU-hours of every episode of a trial at the prices of one machine."""
+    run = trials.run
+    each = prices[run.task, run.method, run.reward].per_step(run.episodes) * run.steps / 3.6e6
+    return np.broadcast_to(each, trials.returns.shape)
+
+
+fig = curves.against_time(study, paper.SETTINGS, 5, hours, "CPU-hours per trial")
 alt = "Return against CPU-hours per trial, one small panel per setting; the lines are means over trials."
-save(fig, "11_cpu_hours", alt=alt, inputs=study.files(*paper.SETTINGS))
+save(fig, "11_cpu_hours", alt=alt, inputs=[cost.FILE, *study.files(*paper.SETTINGS)])
 
 # %%
 fig = curves.against_time(study, paper.SETTINGS, 5, lambda trials: trials.seconds / 3600, "wall-clock hours")
@@ -442,10 +459,11 @@ def widened(setting, variation, tests):
 
 for title, panels in (("Figure 1", paper.FIGURE_1), ("Figure 2", paper.FIGURE_2), ("Not shown", paper.NOT_SHOWN)):
     print(f"{title}: {curves.message(study, panels)}.")
-for ours, theirs in (("psrl", "pets"), ("psrl", "mbpo")):
-    for s in (s for s in paper.SETTINGS if (s, ours) in costs and (s, theirs) in costs):
-        ratio = costs[s, ours] / costs[s, theirs]
-        print(f"{s}: a step of {LABELS[ours]} costs about {ratio:.1f} times one of {LABELS[theirs]}.")
+for theirs in ("pets", "mbpo"):
+    for task, reward in places:
+        if (task, theirs, reward) in means:
+            ratio = means[task, "psrl", reward] / means[task, theirs, reward]
+            print(f"{places[task, reward]}: a step of MPC-PSRL costs {ratio:.2f} times one of {LABELS[theirs]}.")
 for setting, variations in ablations.items():
     effects = {variation: found for variation in variations if (found := effect(setting, variation)).difference}
     clear = [v for v, found in effects.items() if found.difference.above_zero or found.difference.below_zero]
@@ -473,4 +491,4 @@ if not run:
 # | MBPO, SAC, DDPG in the curves | not said | - | a greedy episode after each, drawn at the next |
 # | axis | the source has no figures | episodes | episodes, and steps on the upper axis |
 # | MPC-PSRL, evidence | - | - | beside the published method in every setting |
-# | time | GPU hours per 150,000 steps | - | CPU time per step, measured by the process that ran it |
+# | time | GPU hours per 150,000 steps | - | CPU time per step, of all methods in one run on one machine |

@@ -7,6 +7,7 @@ posterior  adding an episode's rows against fitting all rows anew
 memory     peak memory of a Pusher run with 200 episodes of data
 side       two runs side by side on two cores against one
 sweep      eight equal runs through Ray against one run alone
+step       an environment step of every method on every task, split into acting and training (psrl/cost.py)
 """
 
 import argparse
@@ -27,6 +28,7 @@ from psrl.agent import MPCPSRL
 from psrl.bench_engine import sweep
 from psrl.blr import Posterior
 from psrl.config import ConfigError, Run, read_params, resolve
+from psrl.cost import step
 from psrl.engine import cpu_name
 from psrl.ensemble import Sampler
 from psrl.features import Networks
@@ -260,9 +262,10 @@ def side() -> list[dict]:
     return [{"one_s": round(one, 2), "two_at_once_s": round(two, 2), "ratio": round(two / one, 3)}]
 
 
-BENCHES = {f.__name__: f for f in (plan, train, scaling, posterior, memory, side, sweep)}
+BENCHES = {f.__name__: f for f in (plan, train, scaling, posterior, memory, side, sweep, step)}
 ARMS = ["reacher", "pusher"]
-DEFAULT_TASKS = {"plan": ARMS, "train": ARMS, "scaling": ["reacher"], "sweep": ["cartpole"]}
+SMALL = ["cartpole", "pendulum"]
+DEFAULT_TASKS = {"plan": ARMS, "train": ARMS, "scaling": ["reacher"], "sweep": ["cartpole"], "step": SMALL + ARMS}
 
 
 def main(options: argparse.Namespace) -> int:

@@ -85,8 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("name", help="an experiment that has results, or a table that psrl run wrote")
 
     bench = command("bench", _bench, "measure, as psrl/bench.py explains, what things cost")
-    bench.add_argument("what", choices=["plan", "train", "scaling", "posterior", "memory", "side", "sweep"])
-    bench.add_argument("--task", help="of plan, train, scaling and sweep: one task")
+    bench.add_argument("what", choices=["plan", "train", "scaling", "posterior", "memory", "side", "sweep", "step"])
+    bench.add_argument("--task", help="of plan, train, scaling, sweep and step: one task")
     bench.add_argument("--json", action="store_true", help="print the measurements as JSON")
 
     notebook = command("notebook", _notebook, "execute notebooks and write their paired .ipynb")

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, SymmetricalLogLocator
 
 from psrl import paper, statistics
 from psrl.claims import Comparison, Curve, examine
@@ -150,7 +150,9 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
             empty(ax)
             continue
         ax.set_xscale("log")
-        ax.set_xlim(left=0.7 * min(x[:2][-1] for x in hours.values()))  # the first, random episode costs nothing
+        begun = [x[x > 0][:2][-1] for x in hours.values() if x.any()]  # the first, random episodes cost nothing
+        ax.set_xlim(left=0.7 * min(begun, default=1))
+        ax.xaxis.set_minor_formatter(NullFormatter())
         if setting.task in WIDE:
             logarithmic(ax)
     label(panels, f"{unit} (log)", "return (Reacher: log scale)")

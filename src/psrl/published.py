@@ -57,11 +57,6 @@ class Trials:
             raise ConfigError(f"{path} does not tell the CPU time of {self.name} ({type(error).__name__})") from None
         return self.seconds / self.batch * share
 
-    @property
-    def milliseconds_per_step(self) -> float:
-        """CPU time per environment step of one trial, training included."""
-        return float(1000 * self.cpu_seconds.mean() / self.run.steps)
-
 
 def read(name: str, run: Run) -> Trials:
     """The results of an experiment of params.yaml, checked to be those of ``run``: all its seeds, all its episodes.
