@@ -579,7 +579,7 @@ print(f"bracket [{low:.2f}, {high:.2f}]; dimensions that agree: {[int(d) for d i
 # $d$, so one might read $d\sqrt T$ as $R_{\max}\sqrt{dT}$. Take the prior $\mathcal N(0,I_d/d)$ instead:
 # $|w^*|\approx1$ in every dimension.
 
-# %% tags=["nbval-check-output"]
+# %%
 print("prior N(0, I/d), T = 4096")
 print("  d   regret/sqrt(dT)   regret/((d-1) sqrt T)")
 scaled_down = {}

@@ -364,11 +364,11 @@ for particles in (1, 5, 20):
     share, error = found[particles]
     print(f"{particles:3d} particles: {share:4.0%} of the elites found (standard error {error:.0%})")
 more = elites / candidates < found[1][0] < found[5][0] < found[20][0]
-assert toy() or more, "more particles, more of the elites"
+assert toy() or scaled(more, True), "more particles, more of the elites"
 networks = [candidate % agent.ensemble.members for _ in range(repeats) for candidate in chosen_by(1)]
 dealt = np.bincount(networks, minlength=agent.ensemble.members) / len(networks)
 print("one particle: the elites come from the five networks in shares", ", ".join(f"{share:.0%}" for share in dealt))
-assert toy() or dealt.max() > 2 * dealt.min(), "a candidate wins by the network that judges it"
+assert toy() or scaled(dealt.max() > 2 * dealt.min(), True), "a candidate wins by the network that judges it"
 
 # %% [markdown]
 # And what does it do to returns? PETS on Cartpole without noise with 1, 5 and 20 particles. The seeds are the same, and
