@@ -545,9 +545,9 @@ print("MBPO, best state beyond what is possible, as an episode's mean:", "; ".jo
 assert toy() or not any(count for (_, method), (count, _) in beyond.items() if method != "ddpg")
 
 # %% [markdown]
-# SAC stays below it with plain networks at one update per step, and so does DDPG but for the Reacher: its one critic,
-# with nothing against overestimation, believes there in values above 0 where all rewards are negative, and the method
-# does not converge in 1000 episodes (notebook 12). Its settings are those of the public code, and we leave them.
+# SAC stays below it with plain networks at one update per step, and so does DDPG but for the arms: its one critic, with
+# nothing against overestimation, believes there in values above 0 where all rewards are negative, and the method does
+# not converge in 1000 episodes (notebook 12). Its settings are those of the public code, and we leave them.
 #
 # MBPO makes 40 updates per step, on transitions of a model. Plain critics do not bear that: up to commit 426f02d of
 # this repository it had them, and this cell said there that two of five trials on the noisy Cartpole (r) believed in
@@ -656,7 +656,7 @@ show(
 # column and ours, and what its scripts for single tasks pass instead. The script for MuJoCo tasks (commit 00f44ee) has
 # 2 x 256, batches of 256, a replay of 1,000,000, 10,000 random steps, an entropy weight of 0.05 (SAC), step sizes of
 # 1e-4 and 1e-3 (DDPG), the one for Gym's Pendulum an entropy weight of 0.5; the paper does not say which it used. On
-# the arms ours are small, so the curves of SAC and DDPG on the Reacher may be weaker than the paper's.
+# the arms ours are small, so the curves of SAC and DDPG on the arms may be weaker than the paper's.
 
 # %% tags=["nbval-check-output"]
 show(
