@@ -344,31 +344,39 @@ for place in (setting for setting in paper.FIGURE_2 if setting.task in ("reacher
 # %% [markdown]
 # ## What we learned
 #
-# Computed from what is published today.
+# Computed from what is published today. The tables have the difference between MPC-PSRL and each baseline in normalised
+# score: ▲ clearly ahead, ▼ clearly behind, no sign where five trials cannot tell.
 
 
 # %% tags=["nbval-check-output"]
-def places(measure, side):
-    """Where the difference between MPC-PSRL and a baseline is on this side of 0: 1 above, -1 below, 0 neither."""
-    found = {c: findings[c].difference for c in columns[measure] if findings[c].difference}
-    return [
-        f"{c.theirs.setting} against {LABELS[c.theirs.method]} ({difference:+.2f} {findings[c].unit})"
-        for c, difference in found.items()
-        if int(difference.above_zero) - int(difference.below_zero) == side
-    ]
+def cell(comparison):
+    """Size and interval of a difference, and on which side of 0 it lies."""
+    found = findings[comparison]
+    if found.difference is None:
+        return found.verdict
+    side = "▲ " if found.difference.above_zero else "▼ " if found.difference.below_zero else ""
+    return f"{side}{found.difference:+.2f}{'' if found.unit == 'score' else f' ({found.unit})'}"
+
+
+def matrix(measure):
+    """One row per setting, one column per baseline."""
+    cells = {(c.theirs.setting, c.theirs.method): cell(c) for c in columns[measure]}
+    methods = [method for method in paper.METHODS if any(method == m for _, m in cells)]
+    lines = [[f"MPC-PSRL minus, {measures[measure]}", *(LABELS[method] for method in methods)]]
+    lines.append(["---"] * len(lines[0]))
+    for place in (place for place in order if any(place == s for s, _ in cells)):
+        lines.append([str(place), *(cells.get((place, method), "-") for method in methods)])
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
 for ours, group in listed.items():
     words = [claims.summarise(findings[c].verdict for c in claim.comparisons) for claim in group]
     counts = ", ".join(f"{word} {words.count(word)}" for word in get_args(claims.Verdict))
     print(f"{LABELS[ours]}: {len(group)} claims: {counts}.")
-for measure, where in measures.items():
-    print(f"\n{where.capitalize()}:")
-    for side, title in ((1, "MPC-PSRL is ahead"), (0, "five trials cannot tell"), (-1, "it is behind")):
-        print(f"- {title}: {'; '.join(places(measure, side)) or 'nowhere'}.")
 planned = [finding for finding in findings.values() if finding.verdict != "not planned"]
 run = sum(finding.verdict != "not yet run" for finding in planned)
-print(f"\n{run} of {len(planned)} planned comparisons are run.")
+print(f"{run} of {len(planned)} planned comparisons are run.")
+display(*(matrix(measure) for measure in measures))
 
 # %% [markdown]
 # ## Where we differ from the paper and the authors' code
