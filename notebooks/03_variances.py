@@ -162,9 +162,11 @@ ax.errorbar(mdp_dims, counted, error, fmt="o", color=COLOURS["psrl"], label="vis
 ax.axhline(variances.fixed_violation(1, delta), color="C0", label="pair fixed in advance, full radius")
 ax.axhline(2 * delta, color="k", lw=1, ls=":")
 ax.text(64, 2 * delta + 0.015, "nominal $2\\delta$", ha="right", fontsize=9)
+ax.axhline(delta, color="C1", lw=1, ls=":")
+ax.text(64, delta - 0.002, "$\\delta$ (half radius)", ha="right", va="top", fontsize=9, color="C1")
 ax.set(xlabel="dimension $d$ of the pair", ylabel="probability to be outside", ylim=(-0.02, 1.02), xlim=(0, 66))
 ax.set_title("A radius for fixed pairs fails at pairs that follow the sample ($\\delta=0.05$, $d_s=1$)")
-ax.legend(loc="center right", bbox_to_anchor=(1, 0.42))
+fig.legend(loc="outside lower center", ncols=2)
 save(
     fig,
     "03_dependent_pairs",
@@ -185,13 +187,16 @@ late, size = {}, {}
 fig, ax = plt.subplots(figsize=(7, 3.8))
 for colour, d in zip(("C0", "C2", "C1"), (8, 32, 64), strict=True):
     run = bandit.thompson(np.random.default_rng([34, d]), runs, d, steps)
-    share = (run.ratio > variances.fixed_radius(1.0, 1, delta)).reshape(runs, -1, window).mean(axis=(0, 2))
+    own = (run.ratio > variances.fixed_radius(1.0, 1, delta)).reshape(runs, -1, window).mean(axis=2)
+    share, error = own.mean(axis=0), own.std(axis=0, ddof=1) / np.sqrt(runs)  # steps of a run are not independent
     late[d], size[d] = share[-5:].mean(), run.ratio[:, -5 * window :].mean() / np.sqrt(d)
-    ax.plot(window * (np.arange(len(share)) + 0.5), share, "o-", ms=3, color=colour, label=f"$d={d}$")
+    middle = window * (np.arange(len(share)) + 0.5)
+    ax.plot(middle, share, "o-", ms=3, color=colour, label=f"$d={d}$")
+    ax.fill_between(middle, share - 1.96 * error, share + 1.96 * error, color=colour, alpha=0.2, lw=0)
 ax.axhline(2 * delta, color="k", lw=1, ls=":")
 ax.text(0, 2 * delta + 0.015, "nominal $2\\delta$", fontsize=9)
-ax.set(xlabel="step $t$ of Thompson sampling (linear bandit)", ylabel="share outside", ylim=(-0.02, 1.02))
-ax.set_title("The failure does not go away with data")
+ax.set(xlabel="step $t$ of Thompson sampling (linear bandit)", ylabel="share of steps outside the radius")
+ax.set(ylim=(-0.02, 1.02), title="The failure does not go away with data (shade: 95% interval)")
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 save(
     fig,

@@ -123,7 +123,7 @@ for power, start in ((0.5, 25), (1.0, 60)):
     ax.text(x[-1], 1.05 * start * (x[-1] / x[0]) ** power, f"slope {power:g}", ha="right", fontsize=9, color="#555555")
 ax.set(xlabel="steps $T$", ylabel="cumulative Bayesian regret (cost units)")
 ax.set_title("PSRL's regret grows slower than $\\sqrt{T}$; no exploration, or constant noise, costs linearly")
-ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+fig.legend(loc="outside lower center", ncols=2)
 save(
     fig,
     "04_lqr_learners",
@@ -229,7 +229,7 @@ ax.loglog(x, 6 * (x / x[0]) ** 0.5, color="#767676", lw=1, ls=":")
 ax.text(x[-1], 3.6 * (x[-1] / x[0]) ** 0.5, "slope 0.5", ha="right", va="top", fontsize=9, color="#555555")
 ax.set(xlabel="steps $T$", ylabel="cumulative Bayesian regret (reward units)")
 ax.set_title(f"With bounded rewards PSRL's regret grows like $\\sqrt{{T}}$ (bump, $d={dimension}$, $H=5$)")
-ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+fig.legend(loc="outside lower center", ncols=2)
 save(
     fig,
     "04_bump_learners",
@@ -571,7 +571,8 @@ for offset, (dimension, ladder) in zip((-0.27, 0, 0.27), ladders.items(), strict
     bars = ax.barh(np.arange(len(names)) + offset, values, height=0.25, label=f"$d={dimension}$")
     ax.bar_label(bars, [f"{value:.0f}x" for value in values], padding=3, fontsize=9)
 ax.axvline(1, color="k", lw=1)
-ax.set_yticks(np.arange(len(names)), labels=names)
+labels = [name.replace("σ_k(h_kmax)", r"$\sigma_k(h_{k\max})$").replace("σ_k,", r"$\sigma_k$,") for name in names]
+ax.set_yticks(np.arange(len(names)), labels=labels)
 ax.invert_yaxis()
 ax.set(xscale="log", xlabel="bound / exact regret (bump, $H=5$, $T=1000$)", xlim=(1, 6000))
 ax.grid(axis="y", visible=False)
@@ -684,8 +685,8 @@ for lookahead in (None, 5, 3, 2):
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4))
 axes[0].loglog(lookaheads, floor[False], "o-", ms=4, color="C1", label="runs past the end of the episode")
-axes[0].loglog(lookaheads[:-2], floor[True][:-2], "s-", ms=4, color="C2", label="stops at the end")
-axes[0].axvline(H, color="k", lw=1, ls=":")
+axes[0].loglog(lookaheads[:-2], floor[True][:-2], "s-", ms=4, color="C2", label="stops at the end (0 from $H$ on)")
+axes[0].axvline(H, color="k", lw=1, ls="--")
 axes[0].text(H, 2e-3, "$H$ ", ha="right", fontsize=9)
 axes[0].set(xlabel="steps planned ahead", ylabel="loss per episode (cost units)", title="cart, true model known")
 axes[0].set_xticks(lookaheads, labels=[str(n) for n in lookaheads])
@@ -703,10 +704,14 @@ for (lookahead, values), colour in zip(each.items(), (COLOURS["psrl"], "C2", "C0
     if lookahead:
         axes[1].axhline(known[lookahead].mean(), color=colour, lw=1, ls=":")
 axes[1].set(
-    xlabel="episode", ylabel="regret of the episode", ylim=(1, 300), title="PSRL in slowly decaying systems, $d=3$"
+    xlabel="episode",
+    ylabel="regret of the episode (cost units)",
+    ylim=(1, 300),
+    title="PSRL in slowly decaying systems, $d=3$",
 )
 axes[1].legend(loc="upper right", ncols=2)
-fig.suptitle("A short planning horizon leaves a floor (dotted: loss with the true model)", x=0.01, ha="left", size=11)
+title = "A short planning horizon leaves a floor (dotted, right: loss with the true model)"
+fig.suptitle(title, x=0.01, ha="left", size=11)
 save(
     fig,
     "04_planning_floor",

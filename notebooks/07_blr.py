@@ -157,7 +157,7 @@ for column, n in zip(axes.T, shown, strict=True):
     samples = several(posterior, 12, seed=n + 1)
     weight_panel(column[0], posterior, samples)
     fan_panel(column[1], posterior, samples, n)
-    column[0].set_title(f"{n} rows", fontsize=10)
+    column[0].set_title(f"{n} row{'' if n == 1 else 's'}", fontsize=10)
     column[0].set_xlabel("intercept")
     column[1].set_xlabel("$x$")
     volumes.append(torch.linalg.det(posterior.precision[0]).rsqrt().item())
@@ -165,7 +165,8 @@ for column, n in zip(axes.T, shown, strict=True):
     assert float(miss.T @ posterior.precision[0] @ miss) < 5.99, "the truth is inside the 95 % ellipse"
 axes[0, 0].set_ylabel("slope")
 axes[1, 0].set_ylabel("$y$")
-fig.suptitle("Data cut the belief down to the truth (star, black line)", x=0.01, ha="left", fontsize=11)
+title = "Data (green) cut the belief (blue: two sd; orange: samples) down to the truth (star, black line)"
+fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 assert all(after < before for before, after in pairwise(volumes))
 alt = (
     "Top row: ellipses over intercept and slope, a circle before data, a ribbon after one row, a dot at the true "
@@ -617,7 +618,7 @@ for size, colour in ((2, "C0"), (8, "C1"), (32, "C2")):
     print(f"d = {size:2d}: {slope:6.2f} nats per e-fold of rows; d/2 = {size / 2:g}")
     assert abs(slope / (size / 2) - 1) < 0.03
 ax.set(xscale="log", xlabel="rows $n$", ylabel="information gain $I_n$ (nats)")
-ax.set_title(r"Information grows like $(d/2)\log n$ (dashed: the bound): every row tells less than the last")
+ax.set_title(r"Information grows like $(d/2)\log n$ (dashed: the bound): later rows tell less and less")
 ax.legend(loc="upper left")
 alt = (
     "Information gain against the logarithm of the number of rows for 2, 8 and 32 features: straight lines whose slope "
@@ -935,7 +936,6 @@ depth = surface - chosen.log_evidence.item()
 filled = ax.contourf(
     alphas, sigmas, depth, levels=[-60, -40, -25, -15, -10, -6, -3, -1, 0], cmap="viridis", extend="min"
 )
-ax.contour(alphas, sigmas, depth, levels=[-3], colors="white", linewidths=1)
 ax.plot(*best, "P", color="C1", ms=11, mec="white", label="maximum evidence")
 ax.plot(*drawn, "D", color="C2", ms=7, mec="white", label="the weights and noises drawn (rms)")
 ax.plot(true_alpha, true_sigma, "*", color="white", ms=13, mec="k", label="what they were drawn from")

@@ -127,10 +127,10 @@ for task in ("pendulum", "reacher"):
 # %% [markdown]
 # ## 2. What a step costs
 #
-# The same question, measured: CPU milliseconds per environment step and trial on the Pendulum, all methods in one run
-# on one machine (`psrl bench step`; notebook 11, Section 6, has the other tasks), over the first 15 episodes. A plan
-# with a learned reward evaluates a second network at each of its steps, so only methods in the same setting are to be
-# compared. A planner trains on all data so far before each episode; MBPO, SAC and DDPG train as much at every step.
+# The same question, measured: milliseconds on one core per environment step and trial on the Pendulum, all methods in
+# one run on one machine (`psrl bench step`; notebook 11, Section 6, has the other tasks), over the first 15 episodes. A
+# plan with a learned reward evaluates a second network at each of its steps, so only methods in the same setting are to
+# be compared. A planner trains on all data so far before each episode; MBPO, SAC and DDPG train as much at every step.
 #
 # The trials of MPC-PSRL and PETS share a process: five of them plan and train as one batch, and a trial's part is a
 # fifth of it. The trials of MBPO, SAC and DDPG run one by one, and pay alone for what a batch would share.
@@ -169,8 +169,8 @@ for (place, method), y in rows.items():
     alone = "" if METHODS[method].batched else ", one by one"
     ax.text(left, y, f" {left:.0f} ms{alone}", va="center", fontsize=9)
 ax.set_yticks(list(rows.values()), [f"{LABELS[method]}, {place}" for place, method in rows])
-ax.set(ylim=(max(rows.values()) + 0.6, -0.6), xlabel="CPU milliseconds per environment step and trial")
-title = f"A step on the Pendulum: MBPO's costs most; a learned reward is {ratio:.1f} times a given one"
+ax.set(ylim=(max(rows.values()) + 0.6, -0.6), xlabel="milliseconds on one core per step on the Pendulum and trial")
+title = f"A step of MBPO costs most; with a learned reward one of MPC-PSRL costs {ratio:.1f} times as much"
 fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 handles = [Patch(color="#222222", alpha=alpha, label=kind) for kind, alpha in tints.items()]
 ax.legend(handles=handles, loc="lower right")
@@ -178,8 +178,8 @@ ax.set_xlim(0, 1.4 * max(whole.values()))
 save(
     fig,
     "10_costs",
-    alt="Horizontal bars, one per method and setting: CPU milliseconds per environment step on the Pendulum with the "
-    "reward given and with a learned reward, split by tint into acting and training.",
+    alt="Horizontal bars, one per method and setting: milliseconds on one core per environment step on the Pendulum "
+    "with the reward given and with a learned reward, split by tint into acting and training.",
     inputs=[cost.FILE],
 )
 
@@ -310,7 +310,7 @@ panels[1].set_title("far from the data")
 panels[0].set_ylabel("rms error of its mean")
 panels[0].text(0.06, 0.13, "error = spread", rotation=35, fontsize=9, color="#595959")
 panels[1].legend(loc="lower right")
-fig.suptitle("The ensemble is unsure where it is wrong; the last layer's posterior is too sure everywhere")
+fig.suptitle("Near the data the ensemble knows its error, far away nobody does; the last layer is too sure everywhere")
 save(
     fig,
     "10_spread_error",
@@ -418,7 +418,7 @@ for x, height in enumerate(prices.values()):
     cost.text(x, height, f"{height:.0f}", ha="center", va="bottom", fontsize=9)
 cost.margins(y=0.12)
 cost.set(xlabel="particles per candidate", ylabel="CPU ms per environment step")
-fig.suptitle("PETS on Cartpole: twenty particles cost four times what five cost and gain little; one loses nothing")
+fig.suptitle("PETS on Cartpole: twenty particles cost four times what five cost; five trials show no clear gain")
 save(
     fig,
     "10_particles",
@@ -461,9 +461,10 @@ fig, ax = plt.subplots(figsize=(7, 3.6))
 for seed in levels.SEEDS:
     rows = [row for row in table if row["seed"] == seed]
     ax.plot([row["steps"] / 1000 for row in rows], [row["return_greedy"] for row in rows], color=COLOURS["sac"], lw=1)
+    ax.plot([rows[-20]["steps"] / 1000, 20], [reached[seed]] * 2, color="#222222", lw=2.2)
 ax.axhline(-200, color="#595959", ls="--", lw=1)
-ax.text(0.2, -190, "-200", fontsize=9, color="#595959", va="bottom")
-ax.set(xlabel="environment steps (thousands)", ylabel="return of a greedy episode", ylim=(-1900, 50))
+ax.text(20, -450, "asked: -200, of the mean\nof the last 20 (black)", fontsize=9, color="#595959", ha="right", va="top")
+ax.set(xlabel="environment steps (thousands)", ylabel="return of a greedy episode", ylim=(-2000, 50))
 ax.set_title("SAC reaches what is known of it on Gymnasium's Pendulum")
 save(
     fig,
@@ -720,8 +721,8 @@ for method, overrides in small.items():
 # - On the same data the ensemble's spread holds the truth more often than the posterior of the last layer, near the
 #   data and far from it. The paper's explanation of MPC-PSRL's success, that it captures model uncertainty better than
 #   ensembles, is not what we see on the Pendulum after two random episodes, the one place where we looked.
-# - More particles find more of the elites, and that is not what decides: on Cartpole twenty gain little on five, and
-#   one loses nothing; after the first two planned episodes it and five are equal.
+# - More particles find more of the elites, and that is not what decides: on Cartpole five trials show no clear gain
+#   of twenty over five, nor a loss of one; after the first two planned episodes one and five are equal.
 #
 # ## Where we differ from the paper and the authors' code
 #

@@ -124,6 +124,10 @@ counts = {name: lost(trials, np.mean(levels)) for name, trials in curves_of}
 for name, (count, size) in counts.items():
     print(f"{name:26s}{count:3d} of {size} episodes")
 print("none is lost by:", "; ".join(name for name, (count, _) in counts.items() if not count) or "nobody")
+for other in (s for s in (*paper.SETTINGS, *paper.NOT_SHOWN) if s.task == place.task and s != place):
+    if trials := study.find(other, "psrl"):
+        held = [idle.returns(other.task, other.noise, TASKS[other.task].steps, torque).mean() for torque in (-2.0, 2.0)]
+        print(f"{other}: MPC-PSRL loses {lost(trials, np.mean(held))[0]} of {lost(trials, 0)[1]} episodes")
 assert max(levels) - min(levels) < 15, "in whichever direction it is held"
 if usual and longer and min(usual.run.episodes, longer.run.episodes) > 6:
     worst, average = longer.returns[:, 6:].min(), usual.returns[:, 6:].mean()
@@ -276,7 +280,7 @@ for name in TASKS:
     assert toy() or last > first, "what is shown is worth showing"
 
 # %%
-fig = strip("cartpole", "Cartpole: the pole falls once, then it is held")
+fig = strip("cartpole", "Cartpole: the pole falls in the first episode and is held in the last")
 alt = "Two episodes of Cartpole. In the first the pole falls and the cart leaves; in the last both stay where they are."
 save(fig, "11_film_cartpole", alt=alt, inputs=[film.file("cartpole")])
 
@@ -299,13 +303,14 @@ save(fig, "11_film_pusher", alt=alt, inputs=[film.file("pusher")])
 # ## 6. What a step costs
 #
 # The curves were run on machines that differ in speed by three, so their own times cannot be compared. Here every
-# method was timed on every task on one machine in one run (`psrl bench step`): CPU time per environment step and trial,
-# planners with five trials as one batch, as in all curves. A planner refits its model to all data before every episode,
-# so its steps become dearer as data grow; the others train as much at every step. So there are two numbers: the mean
-# over the first 20 episodes, and the mean over 150,000 steps, for which the paper's appendix gives hours on an RTX 2080
-# Ti. The second is computed (training is proportional to the data), as nobody here ran 1000 episodes of a planner. For
-# Cartpole and Pendulum the paper says "within an hour" for all methods, so there its number is an upper limit. Rollouts
-# of MBPO grow from one step to fifteen over 30 episodes, and were timed at one.
+# method was timed on every task on one core of one machine in one run (`psrl bench step`): milliseconds by the wall
+# clock, the smaller of two rounds, per environment step and trial, planners with five trials as one batch, as in all
+# curves. The environment's own step, greedy evaluations and checkpoints are left out. A planner refits its model to all
+# data before every episode, so its steps become dearer as data grow; the others train as much at every step. So there
+# are two numbers: the mean over the first 20 episodes, and the mean over 150,000 steps, for which the paper's appendix
+# gives hours on an RTX 2080 Ti. The second is computed (training is proportional to the data), as nobody here ran 1000
+# episodes of a planner. For Cartpole and Pendulum the paper says "within an hour" for all methods, so there its number
+# is an upper limit. Rollouts of MBPO grow from one step to fifteen over 30 episodes, and were timed at one.
 
 
 # %% tags=["nbval-check-output"]
@@ -367,9 +372,10 @@ save(fig, "11_cost", alt=alt, inputs=[cost.FILE])
 # ## 7. Return against time
 #
 # Episodes count experience. Where experience is cheap, time counts: here the same curves against the CPU-hours per
-# trial that the prices of Section 6 add up to, as if all had been run on that one machine. Below it the wall clock of
-# the process that really ran them, on whatever machine and however busy. The planners run all their trials in lockstep
-# in one process, the others one trial per process; so for the planners a trial has a fifth of the process's time.
+# trial that the prices of Section 6 add up to, as if all had been run on one core of that machine. Below it the wall
+# clock of the process that really ran them, on whatever machine and however busy, without what the engine spends
+# between episodes. A return is drawn until the next episode ends. The planners run all their trials in lockstep in one
+# process, the others one trial per process; so for the planners a trial has a fifth of the process's time.
 
 
 # %%

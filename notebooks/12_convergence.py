@@ -32,7 +32,7 @@ import textwrap
 import numpy as np
 from IPython.display import Markdown, display
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from scipy import stats
 
 from psrl import convergence, curves, idle, paper, statistics, tables
@@ -196,14 +196,14 @@ if not known:
 # ## 3. Who converges when
 #
 # The share of runs that have converged by each episode. A line that ends below 1 is an experiment in which some runs
-# did not converge; short vertical marks are the paper's averages. Where model-free runs are in a panel, its axis is
-# logarithmic.
+# did not converge; short vertical marks are the paper's averages. Lines that would hide each other are set apart by a
+# hundredth. Panels with more than 50 episodes are logarithmic beyond the tenth.
 
 
 # %%
-def grid(title, lines):
+def grid(title, lines, **layout):
     """A small panel per setting; those that none of the lines belongs to say why."""
-    fig, panels = curves.grid(paper.SETTINGS, 5, title)
+    fig, panels = curves.grid(paper.SETTINGS, title=title, **({"columns": 5} | layout))
     for setting, ax in panels.items():
         if not any(line.setting == setting for line in lines):
             why = (study.unscaled(setting) or "too few episodes") if study.methods(setting) else "not yet run"
@@ -213,7 +213,8 @@ def grid(title, lines):
 
 def finish(fig, panels, lines, x, y, more=()):
     curves.label(panels, x, y)
-    curves.legend(fig, study, [line.setting for line in lines], more)
+    shown = [method for method in paper.METHODS if any(line.method == method for line in lines)]
+    curves.legend(fig, study, [line.setting for line in lines], more, shown)
 
 
 censored, runs = sum(line.summary.censored for line in known), sum(line.seeds for line in known)
@@ -222,18 +223,23 @@ for line in known:
     ax, limit = panels[line.setting], line.summary.limit
     episodes = np.arange(limit + 1)
     share = 1 - convergence.waiting(line.summary.times, episodes)
-    ax.step(episodes, share, where="post", color=COLOURS[line.method])
+    apart = 0.012 * paper.METHODS.index(line.method)
+    ax.step(episodes, share - apart, where="post", color=COLOURS[line.method], lw=1.4)
     number = paper.CONVERGENCE.get((line.setting, line.method))
     if number:
         ax.axvline(number, ymax=0.12, color=COLOURS[line.method], lw=2.5)
-    if limit > 50:
+    ax.set_ylim(-0.1, 1.04)
+for setting in {line.setting: None for line in known}:
+    ax, last = panels[setting], max(line.summary.limit for line in known if line.setting == setting)
+    if last > 50:
         ax.set_xscale("symlog", linthresh=10)
-        ticks = [tick for tick in (0, 5, 10, 50, 100, 500) if tick < 2 * limit]
+        ticks = (0, 5, 10, 100, 500) if last > 200 else (0, 5, 10, 40, 100)
         ax.set_xticks(ticks, labels=map(str, ticks))
         ax.minorticks_off()
+        ax.set_xlim(left=-0.5)
+        ax.set_title(f"{setting} (log beyond 10)")
     else:
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.set_ylim(-0.04, 1.04)
 marks = [Line2D([], [], color="#595959", ls="", marker="|", ms=9, mew=2.5, label="paper's average")]
 finish(fig, panels, known, "episode", "share of runs converged", marks)
 alt = (
@@ -250,8 +256,8 @@ save(fig, "12_converged", alt=alt, inputs=study.files(*paper.SETTINGS))
 # of a run, a run that never converges counts with an earlier episode. What matters for the paper's claim is the order
 # of the methods, so below the picture we count in how many of the definitions MPC-PSRL needs fewer episodes than each
 # baseline, both restricted to the episodes that both have, and give the difference with its interval for ours and for
-# the one that asks it to last. Definitions that leave a run fewer than two episodes to converge in are left out. Where
-# model-free runs are in a panel, its axis is logarithmic.
+# the one that asks it to last. Definitions that leave a run fewer than two episodes to converge in are left out. SAC
+# and DDPG, whose numbers are ten times as large, have a table instead of lines.
 
 
 # %%
@@ -263,8 +269,9 @@ def restricted(scores, rule):
 STYLES = {"window 1": ":", "window 3": "-", "window 5": "--", "window 3, lasts": (0, (4, 1, 1, 1, 1, 1))}
 kinds = [{"window": window} for window in windows] + [{"window": 3, "stays": True}]
 rules = [Rule(threshold, **kind) for kind in kinds for threshold in thresholds]
-fig, panels = grid("Episodes to convergence under other definitions", known)
-for line in known:
+planners = [line for line in known if line.method in paper.MODEL_BASED]
+fig, panels = grid("Episodes to convergence under other definitions", planners)
+for line in planners:
     scores = study.scores(line.setting, line.method)
     for kind, style in zip(kinds, STYLES.values(), strict=True):
         if Rule(**kind).limit(line.episodes) < 2:
@@ -272,18 +279,22 @@ for line in known:
         values = [restricted(scores, Rule(threshold, **kind)).mean() for threshold in thresholds]
         panels[line.setting].plot(thresholds, values, ls=style, color=COLOURS[line.method], lw=1.4)
     panels[line.setting].set_xticks(thresholds, labels=[f"{threshold:g}" for threshold in thresholds])
-    if line.method in paper.MODEL_FREE:
-        panels[line.setting].set_yscale("log")
-        panels[line.setting].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panels[line.setting].yaxis.set_major_formatter("{x:g}")
-        panels[line.setting].yaxis.set_minor_locator(NullLocator())
 styles = [Line2D([], [], color="#595959", ls=style, label=name) for name, style in STYLES.items()]
-finish(fig, panels, known, "threshold (normalised score)", "episodes to convergence (restricted mean)", styles)
+finish(fig, panels, planners, "threshold (normalised score)", "episodes to convergence (restricted mean)", styles)
 alt = (
     "Restricted mean of the episodes to convergence against the threshold, one panel per setting, one colour per "
     "method, one line style per window and one for the rule that asks it to last; lines rise with the threshold."
 )
 save(fig, "12_sensitivity", alt=alt, inputs=study.files(*paper.SETTINGS))
+
+# %% tags=["nbval-check-output"]
+for line in known:
+    if line.method in paper.MODEL_FREE:
+        scores = study.scores(line.setting, line.method)
+        print(f"{line.setting}, {LABELS[line.method]}, episodes at threshold {', '.join(map(str, thresholds))}")
+        for kind, name in zip(kinds, STYLES, strict=True):
+            values = (restricted(scores, Rule(threshold, **kind)).mean() for threshold in thresholds)
+            print(f"  {name:16s}", "".join(f"{value:8.1f}" for value in values))
 
 # %% tags=["nbval-check-output"]
 pairs = [
@@ -392,38 +403,46 @@ assert cases["difference of two means"][0] > 0.93 - 3 * error
 # ## 6. How good at the end
 #
 # Normalised score at the end of each curve, as interquartile mean (of five trials, the middle three) with its interval;
-# small dots are trials. In a setting the model-based methods are compared after the same number of episodes, the
-# shortest of their curves; the model-free ones at the end of theirs. The number of episodes stands with the name.
+# small dots are trials. In a setting the model-based methods are compared after the same number of episodes, those of
+# the shortest of their curves, unless it is less than half as long as the longest: such a curve stands with its own
+# end. The model-free ones are read at the end of theirs. The number of episodes stands with the name.
 #
 # The oracle planner is a reference and not a bound: its cross-entropy search is approximate and looks a few dozen steps
 # ahead, so a learned policy can end above 1. What clearly does is printed.
 
 
 # %% tags=["nbval-check-output"]
-def budget(setting, among=paper.MODEL_BASED):
-    """Episodes that all published curves of these methods have in a setting."""
-    return min((study.find(setting, m).run.episodes for m in study.methods(setting, among)), default=0)
+def lengths(setting, among=paper.MODEL_BASED):
+    """Episodes of the published curves of these methods in a setting."""
+    return [study.find(setting, method).run.episodes for method in study.methods(setting, among)]
 
 
-def final_scores(setting, method, among=paper.MODEL_BASED):
-    """[B]; at the budget that they have in common for model-based methods."""
-    scores = study.scores(setting, method)
-    return statistics.final_level(scores if method in paper.MODEL_FREE else scores[:, : budget(setting, among)])
+def end(setting, method):
+    """The episode at which a curve is read."""
+    own, others = study.find(setting, method).run.episodes, lengths(setting)
+    if method in paper.MODEL_FREE:
+        return own
+    return min(own, *(each for each in others if 2 * each >= max(others)))
 
 
 def iqm_row(line):
-    values = final_scores(line.setting, line.method)
-    shown = line.episodes if line.method in paper.MODEL_FREE else budget(line.setting)
+    shown = end(line.setting, line.method)
+    values = statistics.final_level(study.scores(line.setting, line.method)[:, :shown])
     interval = statistics.bootstrap(statistics.iqm, [values], np.random.default_rng(seed))
     return Row(f"{LABELS[line.method]} ({shown})", interval, COLOURS[line.method], values)
 
 
-fig, panels = grid("Score at the end of the curves: interquartile mean over trials", scored)
+fig, panels = grid("Score at the end of the curves: interquartile mean over trials", scored, columns=4, width=3.1)
 above = []
 for setting, ax in panels.items():
     rows = [iqm_row(line) for line in scored if line.setting == setting]
     if rows:
         forest(ax, rows, reference=1.0)
+        if min(row.interval.low for row in rows) < -1:
+            ax.set_xscale("symlog", linthresh=1, linscale=2)
+            ax.xaxis.set_major_locator(FixedLocator([-10, -1, 0, 1]))
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.set_title(f"{setting} (log below -1)")
     above += [f"{setting}: {row.label} {row.interval:.2f}" for row in rows if row.interval.low > 1]
 print("above the oracle planner:", "; ".join(above) or "nobody")
 curves.label(panels, "normalised score", "")
@@ -451,7 +470,10 @@ for methods in (("psrl", "psrl-eb", "mbpo"), ("psrl", "psrl-eb", "pets", "mbpo")
     title = ", ".join(methods)
     print(f"{title}: settings that have them all: {'; '.join(map(str, settings)) or 'not yet run'}")
     for method in methods if settings else ():
-        groups = [final_scores(setting, method, methods) for setting in settings]
+        groups = [
+            statistics.final_level(study.scores(setting, method)[:, : min(lengths(setting, methods))])
+            for setting in settings
+        ]
         overall = statistics.mean_over_groups(statistics.iqm)
         print(f"  {LABELS[method]:20s}{statistics.bootstrap(overall, groups, np.random.default_rng(seed)):.2f}")
 
@@ -499,8 +521,8 @@ if not scored:
 # ## 8. Performance profiles
 #
 # A mean can hide one run that fails. A profile shows all: the share of runs whose final score reaches a level, for
-# every level. A line to the right of another is better at every quantile. As in Section 6, the model-based methods of a
-# panel are compared after the same number of episodes, the model-free ones at the end of their own, longer curves.
+# every level. A line to the right of another is better at every quantile. Curves are read where Section 6 reads them;
+# a dashed one is less than half as long as the longest, so it had less time to learn.
 #
 # The shade is the exact pointwise interval of MPC-PSRL. Those of the others are not drawn, as they would cover each
 # other: an interval depends on nothing but how many of the runs reach the level, and for five runs all are wide.
@@ -515,13 +537,16 @@ assert np.all(reached.high - reached.low > 0.5), "five runs leave more than half
 levels = np.linspace(-0.2, 1.2, 71)
 fig, panels = grid("Performance profiles: how many runs end how high", scored)
 for line in scored:
-    ax, values = panels[line.setting], final_scores(line.setting, line.method)
+    ax, shown = panels[line.setting], end(line.setting, line.method)
+    values = statistics.final_level(study.scores(line.setting, line.method)[:, :shown])
     profile = statistics.performance_profile(values, levels)
-    ax.plot(levels, profile.estimate, color=COLOURS[line.method])
+    short = 2 * shown < max(lengths(line.setting), default=0)
+    ax.plot(levels, profile.estimate, color=COLOURS[line.method], ls="--" if short else "-")
     if line.method == "psrl":
         ax.fill_between(levels, profile.low, profile.high, color=COLOURS[line.method], alpha=0.12, lw=0)
     ax.set(xlim=(0, 1.15), ylim=(-0.04, 1.04))
-finish(fig, panels, scored, "normalised score at the end", "share of runs that reach it")
+dashed = Line2D([], [], color="#595959", ls="--", label="less than half as long")
+finish(fig, panels, scored, "normalised score at the end", "share of runs that reach it", [dashed])
 alt = (
     "Share of runs whose final score reaches a level against the level, one panel per setting, one falling line per "
     "method, that of MPC-PSRL with its interval."
@@ -537,11 +562,11 @@ save(fig, "12_profiles", alt=alt, inputs=study.files(*paper.SETTINGS))
 # random for 2,000 steps.
 
 # %%
-fig, panels = grid("Regret against the oracle planner: a flat line has nothing left to learn", scored)
+fig, panels = grid("Regret against the oracle planner: flat is as good as the planner, falling is better", scored)
 for line in scored:
     ax, trials = panels[line.setting], study.find(line.setting, line.method)
     regret = statistics.normalised_regret(study.scale(line.setting)(trials.collected))
-    regret = regret[:, : budget(line.setting) or None]
+    regret = regret[:, : max(lengths(line.setting), default=None)]
     band = statistics.bootstrap(np.mean, [regret.T], np.random.default_rng(seed), resamples=4999)
     episodes = np.arange(1, regret.shape[1] + 1)
     ax.plot(episodes, band.estimate, color=COLOURS[line.method])

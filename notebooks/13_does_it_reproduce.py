@@ -223,7 +223,7 @@ for variation in ("", "the true reward to plan with"):
 # an arm at rest.
 
 # %%
-shades = {"yes": "#0173b2", "undecided": "#949494", "no": "#d55e00"}
+shades = {"yes": "#222222", "undecided": "#949494", "no": "#d55e00"}  # none of them a method's
 order = [*paper.SETTINGS, *paper.NOT_SHOWN]
 measures = {"return": "mean over the common episodes", "level": "at the end of each curve"}
 columns = {
@@ -241,6 +241,8 @@ for ax, (measure, comparisons) in zip(axes, columns.items(), strict=True):
         found = findings[comparison]
         known = found.difference if found.unit == "score" else None
         name = f"{LABELS[comparison.theirs.method]}, {comparison.theirs.setting}"
+        name += "" if comparison.relation == "better" else f": {comparison.relation}"
+        name += "*" if "converged" in found.note and found.difference else ""
         note = "not yet run" if found.difference is None else "no score yet"
         rows.append(Row(name, known, shades.get(found.verdict, "#949494"), note=note))
     forest(ax, rows, reference=0.0)
@@ -251,7 +253,8 @@ for ax, (measure, comparisons) in zip(axes, columns.items(), strict=True):
     ax.set(title=measures[measure], xlabel="normalised score, MPC-PSRL minus the other (beyond 1: log scale)")
 handles = [plt.Line2D([], [], color=colour, marker="o", label=word) for word, colour in shades.items()]
 handles.append(plt.Rectangle((0, 0), 1, 1, color="#949494", alpha=0.12, label="so close counts as similar"))
-fig.legend(handles=handles, loc="outside lower center", ncols=4, title="does the claim hold?")
+asked = "Does the claim hold? It is: better, unless the row says otherwise. * undecided, as trials have not converged"
+fig.legend(handles=handles, loc="outside lower center", ncols=4, title=asked)
 shown = [findings[c] for comparisons in columns.values() for c in comparisons if findings[c].unit == "score"]
 ahead = sum(found.difference.above_zero for found in shown)
 behind = sum(found.difference.below_zero for found in shown)
@@ -372,7 +375,10 @@ def matrix(measure):
 for ours, group in listed.items():
     words = [claims.summarise(findings[c].verdict for c in claim.comparisons) for claim in group]
     counts = ", ".join(f"{word} {words.count(word)}" for word in get_args(claims.Verdict))
+    partly = [claim for claim, word in zip(group, words, strict=True) if word == "partly"]
+    spared = sum(all(findings[c].verdict != "no" for c in claim.comparisons) for claim in partly)
     print(f"{LABELS[ours]}: {len(group)} claims: {counts}.")
+    print(f"Of the {len(partly)} that are partly right {spared} have no comparison that refutes them.")
 planned = [finding for finding in findings.values() if finding.verdict != "not planned"]
 run = sum(finding.verdict != "not yet run" for finding in planned)
 print(f"{run} of {len(planned)} planned comparisons are run.")

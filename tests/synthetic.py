@@ -1,6 +1,7 @@
 """A repository whose results are invented: learning curves of known shape, for tests of the analysis only."""
 
 import csv
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -61,7 +62,10 @@ def write(folder: Path, name: str, run: Run, seed: int = 0) -> None:
         csv.writer(file, lineterminator="\n").writerows([[*header[:6], "metric", "value"], *greedy])
     spent = {"wall": 100.0, "cpu": 95.0}
     machine = {"device": "cpu", "cpu": "an invented processor", "gpu": None, "threads": 1}
-    content = {"seconds": spent, "machines": [machine], "configuration": run.as_dict()}
+    made = {kind: (folder / "results" / kind / f"{name}.csv").read_bytes() for kind in ("runs", "metrics")}
+    sums = {kind: hashlib.sha256(content).hexdigest() for kind, content in made.items()}
+    content = {"hash": run.hash, "sha256": sums, "configuration": run.as_dict()}
+    content |= {"seconds": spent, "machines": [machine]}
     (folder / "results" / "provenance" / f"{name}.json").write_text(json.dumps(content))
 
 
@@ -69,10 +73,15 @@ def repository(folder: Path, names: list[str]) -> Path:
     """params.yaml that publishes these experiments of the complete list, their invented results, and the profile."""
     params, everything = read_params(ROOT / "params.yaml"), complete()
     params["experiments"] = {name: everything["experiments"][name] for name in names}
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     (folder / "profiles").mkdir(exist_ok=True)
     shutil.copy(ROOT / "profiles" / "paper.yaml", folder / "profiles")
     (folder / "notebooks").mkdir(exist_ok=True)
+    publish(folder, params)
+    return folder
+
+
+def publish(folder: Path, params: dict) -> None:
+    """params.yaml and the invented results of all it lists."""
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
     for name, run in experiments(params).items():
         write(folder, name, run)
-    return folder

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import math
+import re
 import typing
 from typing import Any, Literal
 
@@ -175,6 +176,25 @@ def test_a_params_file_with_unknown_names_is_refused(section, tmp_path):
         config.read_params(path)
     with pytest.raises(ConfigError, match="run psrl inside the repository"):
         config.read_params(tmp_path / "nothing.yaml")
+    path.write_text(f"{str(PARAMS)[:-1]}, 'methods': 3}}")
+    with pytest.raises(ConfigError, match="'methods' stands twice in the mapping that begins in line 1"):
+        config.read_params(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"experiment": {}}, "params.yaml.experiment is unknown; valid: experiments, films"),
+        ({"films": 3}, "films is 3; valid: a mapping of names"),
+        ({"experiments": {3: {}}}, "experiments.3 cannot name a file"),
+        ({"experiments": {"a/../../b": {}}}, "experiments.a/../../b cannot name a file"),
+    ],
+)
+def test_sections_hold_names_of_files(change, named, tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text(str(PARAMS | change))
+    with pytest.raises(ConfigError, match=re.escape(named)):
+        config.read_params(path)
 
 
 def test_a_missing_setting_is_refused():

@@ -6,7 +6,7 @@ import synthetic
 import yaml
 
 from psrl import claims, curves, paper, paths, published, tables
-from psrl.config import ConfigError
+from psrl.config import ConfigError, apply_profile
 from psrl.figures import LABELS
 from psrl.paper import FIGURE_1, FIGURE_2, Setting
 from psrl.published import Study
@@ -48,10 +48,7 @@ def test_a_curve_may_have_fewer_episodes_than_planned(repository):
     folder, everything = repository(NAMES)
     params = yaml.safe_load((folder / "params.yaml").read_text())
     params["experiments"]["reacher-oracle-psrl"]["episodes"] = 20
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    path = folder / "results" / "runs" / "reacher-oracle-psrl.csv"
-    header, *rows = path.read_text().splitlines()
-    path.write_text("\n".join([header, *(row for row in rows if int(row.split(",")[5]) <= 20)]))
+    synthetic.publish(folder, params)
     study = Study.load()
     assert study.find(REACHER, "psrl").returns.shape == (5, 20)
     assert study.goal["reacher-oracle-psrl"] == everything["experiments"]["reacher-oracle-psrl"]["episodes"] > 20
@@ -92,14 +89,36 @@ def test_results_of_something_else_are_refused(repository, change):
         Study.load()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tasks": {"reacher": {"planner": {"horizon": 24}}}},
+        {"methods": {"psrl": {"version": 99}}},
+    ],
+)
+def test_results_of_other_settings_are_refused(repository, change):
+    folder, _ = repository(NAMES)
+    params = apply_profile(yaml.safe_load((folder / "params.yaml").read_text()), change)
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    with pytest.raises(ConfigError, match=r"the results of reacher-oracle-psrl are not what params\.yaml lists"):
+        Study.load()
+
+
+def test_an_edited_return_is_refused(repository):
+    folder, _ = repository(NAMES)
+    path = folder / "results" / "runs" / "reacher-oracle-psrl.csv"
+    header, row, *rest = path.read_text().splitlines()
+    cells = row.split(",")
+    path.write_text("\n".join([header, ",".join([*cells[:7], "0.0", cells[8]]), *rest, ""]))
+    with pytest.raises(ConfigError, match=r"reacher-oracle-psrl are not what .* or changed since"):
+        Study.load()
+
+
 def test_one_curve_is_listed_once(repository):
     folder, _ = repository(NAMES)
     params = yaml.safe_load((folder / "params.yaml").read_text())
     params["experiments"]["again"] = params["experiments"]["reacher-oracle-psrl"]
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    for kind in ("runs", "provenance"):
-        source = next((folder / "results" / kind).glob("reacher-oracle-psrl.*"))
-        source.with_stem("again").write_bytes(source.read_bytes())
+    synthetic.publish(folder, params)
     with pytest.raises(ConfigError, match="lists one curve twice, as reacher-oracle-psrl and as again"):
         Study.load()
 
@@ -150,22 +169,20 @@ def test_toy_sizes_make_no_other_curve(repository):
     for values in params["experiments"].values():
         if values["method"] == "psrl":
             values["set"] = values.get("set", {}) | {"planner": {"population": 20, "elites": 4}, "batch": 8}
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    synthetic.publish(folder, params)
     study = Study.load()
     assert study.find(REACHER, "psrl").name == "reacher-oracle-psrl"
     assert study.find(REACHER, "psrl", "a new sample each step").name == "ablation-reacher-step"
 
 
-def test_there_is_no_score_without_both_references_or_with_a_bad_oracle(repository):
-    folder, _ = repository([name for name in NAMES if name != "reacher-oracle"])
+def test_there_is_no_score_without_both_references_or_with_a_bad_oracle(repository, monkeypatch):
+    repository([name for name in NAMES if name != "reacher-oracle"])
     study = Study.load()
     assert study.scale(REACHER) is None and study.unscaled(REACHER) == "no reference run yet"
     assert [str(line) for line in tables.lines(study) if line.setting == REACHER] == ["no reference run yet"] * 4
-    folder, _ = repository(NAMES)
-    path = folder / "results" / "runs" / "reacher-oracle.csv"
-    header, *rows = path.read_text().splitlines()
-    cells = [row.split(",") for row in rows]
-    path.write_text("\n".join([header, *(",".join([*row[:7], "-9999", row[8]]) for row in cells)]))
+    low, high = synthetic.LEVELS["reacher"]
+    monkeypatch.setitem(synthetic.LEVELS, "reacher", (low, low - abs(high)))
+    repository(NAMES)
     assert Study.load().unscaled(REACHER) == "the oracle planner is no better than a policy that knows nothing"
 
 
@@ -208,14 +225,18 @@ def test_panels_and_words_say_what_is_missing(repository):
     curves.plt.close(fig)
 
 
+def test_a_figure_with_no_baseline_of_its_own_is_not_counted_as_won(repository):
+    """SAC never sees the reward function: its curve belongs to the panel where the reward is learned."""
+    repository(["reacher-oracle-psrl", "reacher-learned-sac", "reacher-random", "reacher-oracle"])
+    study = Study.load()
+    assert study.methods(REACHER, ("sac",)) and curves.message(study, [REACHER]).startswith("No panel has both")
+
+
 def test_the_legend_tells_other_numbers_of_seeds_than_five(repository):
     folder, _ = repository(NAMES)
     params = yaml.safe_load((folder / "params.yaml").read_text())
     params["experiments"]["reacher-oracle-pets"]["seeds"] = [0, 1]
-    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
-    path = folder / "results" / "runs" / "reacher-oracle-pets.csv"
-    header, *rows = path.read_text().splitlines()
-    path.write_text("\n".join([header, *(row for row in rows if row.split(",")[4] in "01")]))
+    synthetic.publish(folder, params)
     fig = curves.figure(Study.load(), FIGURE_2, columns=3)
     labels = [text.get_text() for text in fig.legends[0].get_texts()]
     assert "PETS (2 seeds)" in labels and "MPC-PSRL" in labels

@@ -7,9 +7,12 @@ import sys
 
 import gymnasium
 import nbformat
+import numpy as np
 import pytest
 import tiny
+import torch
 from conftest import ROOT
+from gymnasium.envs.classic_control import PendulumEnv
 
 from psrl import cli, config, engine, learner, paths, settings, tasks
 from psrl.agent import MPCPSRL
@@ -46,9 +49,9 @@ def python(code: str, folder) -> str:
 
 
 def snippet(word: str) -> str:
-    """The one python block that contains a word; it has fewer than ten lines."""
+    """The one python block that contains a word; it has fewer than fifteen lines."""
     (code,) = (code for code in PYTHON if word in code)
-    assert len([line for line in code.splitlines() if line.strip()]) < 10
+    assert len([line for line in code.splitlines() if line.strip()]) < 15
     return code
 
 
@@ -96,8 +99,20 @@ def test_own_task_and_own_method_run_two_episodes(word, toy, clean, monkeypatch,
     exec(snippet(word), namespace)
     assert len(re.findall(r"\[[^\]]*\d[^\]]*\]", capsys.readouterr().out)) == 2, "it prints two returns"
     made = namespace["learner"]
-    assert made.task.name == "valley" or type(made).__name__ == "Timid"
+    assert made.task.name == "anywhere" or type(made).__name__ == "Timid"
     assert made.data["x"].shape[1] == 2 * tiny.TASK["steps"] and bool(made.data["x"].isfinite().all())
+    state, action = made.data["x"].split([made.task.state_dim, made.task.action_dim], dim=-1)
+    following = state + made.data["change"]
+    if made.task.name == "anywhere":
+        expected = made.task.reward(state, action, following, None)
+        torch.testing.assert_close(made.data["reward"][..., 0], expected, atol=1e-3, rtol=1e-3, msg="the environment's")
+
+
+def test_an_environment_that_ends_an_episode_is_refused(toy, clean, monkeypatch):
+    monkeypatch.setattr(paths, "PARAMS", toy / "params.yaml")
+    monkeypatch.setattr(PendulumEnv, "step", lambda self, action: (np.zeros(3, np.float32), 0.0, True, False, {}))
+    with pytest.raises(config.ConfigError, match="the environment of anywhere ended an episode by itself"):
+        exec(snippet("tasks.TASKS"), {"__name__": "snippet"})
 
 
 class Timid(MPCPSRL):
@@ -185,7 +200,9 @@ def learned(notebook: str) -> list[str]:
 def test_the_verdicts_are_counted_as_notebook_13_counts_them():
     counts = r"16 claims: yes \d+, partly \d+, no \d+, undecided \d+, not yet run \d+"
     told = re.search(counts, " ".join(README.split())).group()
-    assert f"MPC-PSRL: {told}, not planned 0." in learned("13_does_it_reproduce.ipynb")[0]
+    spared = re.search(r"Of the \d+ that are partly right \d+ have", " ".join(README.split())).group()
+    printed = learned("13_does_it_reproduce.ipynb")[0]
+    assert f"MPC-PSRL: {told}, not planned 0.\n{spared}" in printed
 
 
 def test_readme_tells_who_is_ahead_as_notebook_13_does():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -246,3 +247,14 @@ def test_a_profile_makes_published_results_longer_and_never_replaces_them(tmp_pa
     longer = tiny.psrl(folder, "sweep", "--profile", "longer")
     assert longer.returncode == 0 and "copy from profiles/longer.yaml" in longer.stdout
     assert len(table(folder, "a")) == 5 and table(folder, "a")[:4] == tiny.without_times(before.decode())
+    cut = tiny.psrl(folder, "sweep")
+    assert cut.returncode == 2 and "'a' asks for 3 episodes and has results of 4" in cut.stderr
+    assert len(table(folder, "a")) == 5, "a params.yaml that lags behind cuts nothing"
+
+
+def test_a_cluster_that_is_not_there_is_named_at_once(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    refused = tiny.psrl(tiny.repository(tmp_path, {"a": QUICK | {"seeds": [0]}}), "sweep", RAY_ADDRESS=address)
+    assert refused.returncode == 2 and f"RAY_ADDRESS is {address!r}, but no cluster answers" in refused.stderr

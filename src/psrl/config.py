@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from typing import Any, Literal
 
 import yaml
 
-from psrl import paths
+from psrl import paths, strict_yaml
 from psrl.settings import METHODS, setting
 
 TASK_NAMES = ("cartpole", "pendulum", "reacher", "pusher")
 NOISY_TASKS = ("cartpole", "pendulum")
 LARGEST = 2**63 - 1  # sizes and counts have 64 bits
+LISTS = ("experiments", "films", "theory")  # sections whose names are names of files
+SECTIONS = ("tasks", "methods", *LISTS)
 
 
 class ConfigError(ValueError):
@@ -31,8 +34,8 @@ class Run:
     task: Literal["cartpole", "pendulum", "reacher", "pusher"] = setting("the environment")
     method: str = setting("the learner")
     reward: Literal["oracle", "learned"] = setting("whether planner or model are given the reward function")
-    noise: float = setting("sd of the environment's noise (Cartpole and Pendulum)", low=0)
-    seeds: tuple[int, ...] = setting("one trial each", low=0, high=2**32 - 1)
+    noise: float = setting("sd of the environment's noise (Cartpole and Pendulum)", low=0, high=1000)
+    seeds: tuple[int, ...] = setting("a list of whole numbers, one trial each", low=0, high=2**32 - 1)
     episodes: int = setting("episodes per trial, the random first one included", low=1)
     steps: int = setting("environment steps per episode", low=1)
     settings: Any = setting("the method's settings, an instance of its class in psrl.settings")
@@ -68,7 +71,7 @@ def read_params(path: Path | None = None) -> dict:
 
 def _read_yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_bytes())
+        return strict_yaml.load(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none, a number of too many digits
@@ -81,6 +84,9 @@ def _checked(params: Any, where: str) -> dict:
             raise ConfigError(
                 f"{where} has no section {section!r}; valid: tasks, methods and experiments, each a mapping"
             )
+    _check_names(params, SECTIONS, where)
+    for section in LISTS:
+        _check_files(params.get(section, {}), section)
     _check_names(params["tasks"], TASK_NAMES, "tasks")
     _check_names(params["methods"], METHODS, "methods")
     for method, values in params["methods"].items():
@@ -130,7 +136,7 @@ def resolve(params: Mapping, *, where: str = "run", overrides: Mapping | None = 
     per_task = {key: value for key, value in params["tasks"][task].items() if key in _names(kind)}
     raw = _merge({**per_task, **params["methods"][method]}, overrides or {}, f"{where}.set", _names(kind))
     settings = build(kind, raw, f"{where}.set" if overrides else f"methods.{method}")
-    steps = params["tasks"][task].get("steps")
+    steps = _value(int, params["tasks"][task].get("steps"), {"low": 1}, f"tasks.{task}.steps")
     run = build(Run, {"noise": 0.0, "reward": "oracle", **values, "steps": steps, "settings": settings}, where)
     if run.noise and run.task not in NOISY_TASKS:
         raise ConfigError(
@@ -252,6 +258,15 @@ def _check_names(values: Any, valid: Any, where: str) -> None:
     for name in values:
         if name not in valid:
             raise ConfigError(f"{where}.{name} is unknown; valid: {', '.join(sorted(map(str, valid)))}")
+
+
+def _check_files(values: Any, where: str) -> None:
+    """A mapping whose names can be those of files."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where} is {values!r}; valid: a mapping of names")
+    for name in values:
+        if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
+            raise ConfigError(f"{where}.{name} cannot name a file; valid: a word of letters, digits and _ . -")
 
 
 def _value(kind: Any, value: Any, metadata: Mapping, where: str) -> Any:

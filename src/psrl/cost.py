@@ -7,7 +7,7 @@ timed on every task as it is run, planners with five trials as one batch, and th
     train   training per step, for methods whose training does not grow with the data
     growth  training per step and known episode: planners refit their model to all data before every episode
 
-The environment's own step, the same for all methods of a task, is left out.
+The environment's own step, the same for all methods of a task, is left out, and so are greedy evaluations and saving.
 """
 
 import json
@@ -32,7 +32,7 @@ FILE = paths.RESULTS / "bench" / "step.json"
 
 @dataclass(frozen=True)
 class Cost:
-    """Milliseconds of CPU time per environment step of one trial."""
+    """Milliseconds on one core, by its wall clock, per environment step of one trial."""
 
     act: float
     train: float
@@ -54,7 +54,9 @@ def read() -> dict[tuple[str, str, str], Cost]:
         names = ("act", "train", "growth", "update")
         return {key: Cost(*(row[f"{name}_ms"] for name in names), row["first"]) for key, row in costs.items()}
     except (OSError, ValueError, KeyError) as error:
-        raise ConfigError(f"{FILE} is {type(error).__name__}; valid: what `psrl bench step --json` prints") from None
+        raise ConfigError(
+            f"{FILE} cannot be used ({type(error).__name__}: {error}); valid: what `psrl bench step --json` prints"
+        ) from None
 
 
 def step(tasks: list[str]) -> list[dict]:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, SymmetricalLogLocator
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, SymmetricalLogLocator
 
 from psrl import paper, statistics
 from psrl.claims import Comparison, Curve, examine
@@ -25,15 +27,18 @@ BASELINES = ("pets", "mbpo", *paper.MODEL_FREE)
 DRAWN_LAST_ON_TOP = ("ddpg", "sac", "mbpo", "pets", "psrl-eb", "psrl")
 GREY = "#595959"
 DASHES = (0, (6, 3))
+TICKS = {(1, 2, 5): 15, (1, 3): 200, (1,): np.inf}  # multiples of powers of ten, for ranges up to such a factor
 
 
 def grid(
-    settings: Sequence[Setting], columns: int, title: str, width: float = 3.1, height: float = 2.7
+    settings: Sequence[Setting], columns: int, title: str, width: float = 2.5, height: float = 2.4
 ) -> tuple[Figure, dict[Setting, Axes]]:
     """A panel per setting."""
     rows = -(-len(settings) // columns)
     fig, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows + 0.8), squeeze=False)
-    panels = dict(zip(settings, axes.flat, strict=True))
+    panels = dict(zip(settings, axes.flat, strict=False))
+    for ax in axes.flat[len(panels) :]:
+        ax.remove()
     for setting, ax in panels.items():
         ax.set_title(str(setting))
     fig.suptitle(title, x=0.02, ha="left", fontsize=12)
@@ -54,10 +59,16 @@ def empty(ax: Axes, why: str = "not yet run") -> None:
     ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=GREY)
 
 
-def legend(fig: Figure, study: Study, settings: Sequence[Setting], more: Iterable[Line2D] = ()) -> None:
+def legend(
+    fig: Figure,
+    study: Study,
+    settings: Sequence[Setting],
+    more: Iterable[Artist] = (),
+    methods: Iterable[str] = paper.METHODS,
+) -> None:
     """Below the panels; it tells the number of seeds where that is not five."""
     handles = []
-    for method in paper.METHODS:
+    for method in methods:
         trials = [found for setting in settings if (found := study.find(setting, method))]
         if trials:
             seeds = sorted({len(each.returns) for each in trials})
@@ -68,15 +79,19 @@ def legend(fig: Figure, study: Study, settings: Sequence[Setting], more: Iterabl
         fig.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns)
 
 
-def spread(ax: Axes, x: np.ndarray, returns: np.ndarray, method: str) -> None:
-    """Mean and standard deviation over trials of returns [B, episodes] at x [episodes], cut where no trial lies."""
-    mean = returns.mean(axis=0)
-    ax.plot(x, mean, color=COLOURS[method], marker="o" if len(x) < 3 else None, ms=3)
+def spread(ax: Axes, x: np.ndarray, returns: np.ndarray, method: str, held: bool = False) -> None:
+    """Mean and standard deviation over trials of returns [B, episodes] at x [episodes], cut where no trial lies.
+
+    ``held``: a return lasts until the next one. A dot marks the end, which another line may hide.
+    """
+    mean, steps = returns.mean(axis=0), "post" if held else None
+    ax.plot(x, mean, color=COLOURS[method], drawstyle="steps-post" if held else None)
+    ax.plot(x[-1:], mean[-1:], "o", color=COLOURS[method], ms=3, clip_on=False)
     if len(returns) > 1:
         deviation = returns.std(axis=0, ddof=1)
         low = np.maximum(mean - deviation, returns.min(axis=0))
         high = np.minimum(mean + deviation, returns.max(axis=0))
-        ax.fill_between(x, low, high, color=COLOURS[method], alpha=0.18, lw=0)
+        ax.fill_between(x, low, high, color=COLOURS[method], alpha=0.18, lw=0, step=steps)
 
 
 def figure(study: Study, settings: Sequence[Setting], columns: int) -> Figure:
@@ -84,7 +99,7 @@ def figure(study: Study, settings: Sequence[Setting], columns: int) -> Figure:
     fig, panels = grid(settings, columns, message(study, settings), width=4.7, height=3.4)
     for setting, ax in panels.items():
         panel(ax, study, setting)
-    more = []
+    more: list[Artist] = [Patch(color=GREY, alpha=0.3, lw=0, label="± one sd of the trials")]
     if any(study.methods(setting, paper.MODEL_FREE) for setting in settings):
         more.append(Line2D([], [], color=GREY, ls=":", lw=1.6, label="level at convergence"))
     if any(study.find(setting, "oracle") for setting in settings):
@@ -145,13 +160,16 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
         hours = {method: np.cumsum(clock(study.find(setting, method)).mean(axis=0)) for method in methods}
         for method, x in hours.items():
             every = -(-len(x) // 200)  # a line has room for so many points
-            spread(ax, x[::every], study.find(setting, method).returns[:, ::every], method)
+            spread(ax, x[::every], study.find(setting, method).returns[:, ::every], method, held=True)
         if not hours:
             empty(ax)
             continue
         ax.set_xscale("log")
         begun = [x[x > 0][:2][-1] for x in hours.values() if x.any()]  # the first, random episodes cost nothing
         ax.set_xlim(left=0.7 * min(begun, default=1))
+        left, right = ax.get_xlim()
+        ax.xaxis.set_major_locator(LogLocator(subs=next(s for s, most in TICKS.items() if right < most * left)))
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
         if setting.task in WIDE:
             logarithmic(ax)
@@ -162,12 +180,12 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
 
 def message(study: Study, settings: Sequence[Setting]) -> str:
     """What the panels say, counted: where MPC-PSRL is clearly better than every baseline, than some, worse than one."""
-    compared = [s for s in settings if study.find(s, "psrl") and study.methods(s, BASELINES)]
+    listed = {s: [m for m in study.listed(s) if m in BASELINES and study.find(s, m)] for s in settings}
+    compared = [s for s in settings if study.find(s, "psrl") and listed[s]]
     if not compared:
         return "No panel has both MPC-PSRL and a baseline yet"
     leads = [
-        [examine(study, Comparison(Curve(s, "psrl"), Curve(s, o))).difference for o in study.methods(s, BASELINES)]
-        for s in compared
+        [examine(study, Comparison(Curve(s, "psrl"), Curve(s, o))).difference for o in listed[s]] for s in compared
     ]
     above = [[lead.above_zero for lead in each] for each in leads]
     rest = len(settings) - len(compared)

@@ -56,7 +56,8 @@ class ModelPredictiveControl(ABC):
                 action, mean = mean[:, 0], cem.shift(mean)
             acted = action.cpu().numpy()  # waits for the device, so that the clock counts what it did
             planned = time.perf_counter()
-            following, rewards, *_ = self.envs.step(acted)
+            following, rewards, terminated, *_ = self.envs.step(acted)
+            self.task.check_unended(terminated)
             seconds["plan"] += planned - clock
             following, rewards = self._tensor(following), self._tensor(rewards)
             rows.append((torch.cat([state, action], dim=-1), following - state, rewards[:, None]))

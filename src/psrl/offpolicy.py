@@ -109,7 +109,8 @@ class OffPolicy(ABC):
             action = self.explore(state)
             acted = self._unscaled(action)  # waits for the device, so that the clock counts what it did
             planned = time.perf_counter()
-            following, reward, *_ = self.env.step(acted)
+            following, reward, terminated, *_ = self.env.step(acted)
+            self.task.check_unended(terminated)
             stepped = time.perf_counter()
             self.record(*(self._row(item) for item in (state, action, [reward], following)))
             self.steps += 1

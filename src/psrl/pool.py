@@ -6,6 +6,8 @@ driver keeps it, and hands it to another worker should this one die.
 
 import logging
 import os
+import re
+import socket
 import sys
 import tempfile
 import time
@@ -92,8 +94,10 @@ def _connect(address: str) -> None:
     import ray
 
     try:
+        if place := re.fullmatch(r"(?:ray://)?([\w.-]+):(\d+)", address):  # Ray would knock for minutes
+            socket.create_connection((place[1], int(place[2])), timeout=10).close()
         ray.init(address=address, **QUIET)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
         raise ConfigError(f"RAY_ADDRESS is {address!r}, but no cluster answers there: {error}") from None
 
 

@@ -19,7 +19,7 @@ from psrl.config import ConfigError, Run
 from psrl.convergence import Scale
 from psrl.learner import units
 from psrl.paper import Setting
-from psrl.results import Files
+from psrl.results import Files, is_current
 
 PROFILE = "paper"
 ACTORS = ("mbpo", "sac", "ddpg")  # act with exploration noise; judged, as in their public code, by a greedy episode
@@ -74,6 +74,11 @@ def read(name: str, run: Run) -> Trials:
         greedy = [row for row in _rows(files.metrics, name, ("value",)) if row["metric"] == "return_greedy"]
         after = _table(greedy, run, "value", files.metrics, name)
         returns = np.concatenate([collected[:, :1], after[:, :-1]], axis=1)
+    if not is_current(files, run):
+        raise ConfigError(
+            f"the results of {name} are not what params.yaml lists: made with other settings or by another version of "
+            f"the method, or changed since; `psrl sweep {name}` makes them"
+        )
     return Trials(name, run, collected, returns, seconds)
 
 

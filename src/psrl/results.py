@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from psrl import checkpoint, paths
@@ -70,6 +70,15 @@ def is_current(files: Files, run: Run) -> bool:
     return provenance.get("hash") == run.hash and provenance.get("sha256") == sums and rows == expected
 
 
+def longer(files: Files, run: Run) -> int:
+    """Episodes of results that are those of this very configuration with more episodes; 0 where they are not."""
+    try:
+        episodes = int(json.loads(files.provenance.read_text())["configuration"]["episodes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+    return episodes if episodes > run.episodes and is_current(files, replace(run, episodes=episodes)) else 0
+
+
 def read(path: Path) -> dict[int, list[float]]:
     """Episode -> returns of all trials, from a table of runs."""
     try:
@@ -80,7 +89,9 @@ def read(path: Path) -> dict[int, list[float]]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; valid: a table that psrl wrote") from None
     except (KeyError, ValueError, TypeError, csv.Error) as error:
-        raise ConfigError(f"{path} is not a table of runs: {error}") from None
+        raise ConfigError(
+            f"{path} is not a table of runs ({type(error).__name__}: {error}); valid: columns episode and return"
+        ) from None
     if not rows:
         raise ConfigError(f"{path} has no rows; valid: a table with at least one episode")
     curve: dict[int, list[float]] = {}

@@ -26,8 +26,13 @@ def main(runs: dict[str, Run], dry: bool, storage: Path | None, workers: int | N
         return 0
     if not stale:
         return 0
-    for name in stale:
+    for name, run in stale.items():
         results.Files.named(name).check()
+        if more := results.longer(results.Files.named(name), run):
+            raise ConfigError(
+                f"experiment {name!r} asks for {run.episodes} episodes and has results of {more}, which would be cut; "
+                f"valid: {more} or more, or move {results.Files.named(name).runs} away first"
+            )
     sweep = Sweep(stale, storage and storage.resolve())
     sweep.go(workers, device, wait)
     for job in sweep.jobs.values():

@@ -49,6 +49,11 @@ def draw_cartpole(ax: Axes, state: Sequence[float]) -> None:
     ax.plot([-2.6, 2.6], [0, 0], color=RAIL, lw=1, zorder=0)
     for limit in (-cartpole.X_LIMIT, cartpole.X_LIMIT):
         ax.plot([limit, limit], [-0.1, 0.1], color=RED, lw=1.5)
+    (left, right), _ = WINDOWS["cartpole"]
+    if not left < x < right:
+        away = {"x": right, "ha": "right"} if x > 0 else {"x": left, "ha": "left"}
+        ax.text(y=0.35, s="off the track", fontsize=8, color=RED, **away)
+        return
     inside = bool(cartpole.upright(x, theta))
     ax.add_patch(FancyBboxPatch((x - 0.25, -0.12), 0.5, 0.24, boxstyle="round,pad=0.02", fc=STEEL, ec=INK, lw=0.8))
     length = 2 * cartpole.POLE_HALF_LENGTH

@@ -65,6 +65,13 @@ class Task:
             **self._noise(noise),
         )
 
+    def check_unended(self, terminated: object) -> None:
+        """Refuse an environment that ends an episode: learning bootstraps through the time limit, the only end here."""
+        if np.any(terminated):
+            raise ConfigError(
+                f"the environment of {self.name} ended an episode by itself; valid: one that goes on until it is reset"
+            )
+
     def context(self, env: gymnasium.Env) -> np.ndarray | None:
         """What the rewards need beside state and action: the goal [3] of an arm, nothing elsewhere."""
         return env.unwrapped.goal() if self.context_dim else None
