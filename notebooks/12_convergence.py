@@ -455,8 +455,9 @@ save(fig, "12_scores", alt=alt, inputs=study.files(*paper.SETTINGS))
 # %% [markdown]
 # Over settings: the mean of their interquartile means, with an interval from a bootstrap that resamples every setting
 # on its own (stratified). Only settings in which all the methods of a line are published enter, after the episodes that
-# these methods have in common. The runs of all settings are not thrown into one heap before they are trimmed, as is
-# often done: with five runs each, the quarter that is trimmed can be one whole task, the one that a method fails.
+# these methods have in common (in brackets; so few that a task is not yet learned lower the mean of all methods). The
+# runs of all settings are not thrown into one heap before they are trimmed, as is often done: with five runs each, the
+# quarter that is trimmed can be one whole task, the one that a method fails.
 
 
 # %% tags=["nbval-check-output"]
@@ -468,7 +469,8 @@ def shared(methods):
 for methods in (("psrl", "psrl-eb", "mbpo"), ("psrl", "psrl-eb", "pets", "mbpo")):
     settings = shared(methods)
     title = ", ".join(methods)
-    print(f"{title}: settings that have them all: {'; '.join(map(str, settings)) or 'not yet run'}")
+    have = "; ".join(f"{setting} ({min(lengths(setting, methods))})" for setting in settings)
+    print(f"{title}: settings that have them all (episodes): {have or 'not yet run'}")
     for method in methods if settings else ():
         groups = [
             statistics.final_level(study.scores(setting, method)[:, : min(lengths(setting, methods))])
