@@ -257,7 +257,8 @@ save(fig, "12_converged", alt=alt, inputs=study.files(*paper.SETTINGS))
 # of the methods, so below the picture we count in how many of the definitions MPC-PSRL needs fewer episodes than each
 # baseline, both restricted to the episodes that both have, and give the difference with its interval for ours and for
 # the one that asks it to last. Definitions that leave a run fewer than two episodes to converge in are left out. SAC
-# and DDPG, whose numbers are ten times as large, have a table instead of lines.
+# and DDPG, whose numbers are ten times as large, have a table instead of lines. Where no run converges there is no
+# line: its height would be the length of the curve, not a speed.
 
 
 # %%
@@ -276,8 +277,10 @@ for line in planners:
     for kind, style in zip(kinds, STYLES.values(), strict=True):
         if Rule(**kind).limit(line.episodes) < 2:
             continue
-        values = [restricted(scores, Rule(threshold, **kind)).mean() for threshold in thresholds]
-        panels[line.setting].plot(thresholds, values, ls=style, color=COLOURS[line.method], lw=1.4)
+        limit = Rule(**kind).limit(line.episodes)
+        values = np.array([restricted(scores, Rule(threshold, **kind)).mean() for threshold in thresholds])
+        values[values >= limit] = np.nan  # no run converges: its number would be the length of the curve
+        panels[line.setting].plot(thresholds, values, ".", ls=style, color=COLOURS[line.method], lw=1.4)
     panels[line.setting].set_xticks(thresholds, labels=[f"{threshold:g}" for threshold in thresholds])
 styles = [Line2D([], [], color="#595959", ls=style, label=name) for name, style in STYLES.items()]
 finish(fig, panels, planners, "threshold (normalised score)", "episodes to convergence (restricted mean)", styles)
