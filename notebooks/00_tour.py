@@ -191,8 +191,11 @@ if interactive():
 # BayesRegret(T, \pi^{ps}, \phi) = \mathbb E\big[Regret(T, \pi^{ps}, M^* \sim \phi)\big] \tag{3}
 # $$
 #
-# With two arms an episode is one pull ($H=1$) and $\Delta_k = \max_j \theta_j - \theta_{a_k}$. The last line averages
-# over worlds drawn from the prior: many machines, not one.
+# Here $V^M_{\mu,1}(s_1)$ is what policy $\mu$ earns on average in world $M$ in an episode that starts at $s_1$, $\rho$
+# is the distribution of that start, $\pi^{ps}$ is posterior sampling, and $\phi$ is the paper's letter for the prior
+# (in Section 4 it stands for features). With two arms an episode is one pull ($H=1$) and
+# $\Delta_k = \max_j \theta_j - \theta_{a_k}$. The last line averages over worlds drawn from the prior: many machines,
+# not one.
 
 # %%
 pulls = 200
@@ -533,7 +536,7 @@ save(
 # | candidates, elites, foresight (Cartpole) | 500, 50, 30 | the same | 60, 6, 15 |
 # | passes over the data per episode | - | 100 | 40 |
 # | trials | five | one | three |
-# | bandit, pushes, corridor | - | - | ours, to explain; notebook 04 has them at length |
+# | bandit, pushes, corridor | - | - | ours, to explain; more of the kind in 03 and 04 |
 #
 # ## Where to read on
 #

@@ -608,7 +608,7 @@ for sigma in (1.0, 0.1, 0.01):
 # |---|---|---|
 # | Gaussian, $C=\sqrt{2/\pi}/\sigma$, any dimension | holds, best constant, $\sqrt{\pi/2}$ below Pinsker | Section 1 |
 # | unimodal, one dimension, $C = 2p_{\max}$ | holds; $p_{\max}$ depends on the shape too | Section 2 |
-# | not unimodal (Case 2) | $C_0\sim1/\lvert\delta\rvert$ or does not exist; use $V(p)$ for $p_{\max}$ | Section 3 |
+# | not unimodal (Case 2) | $C_0\sim1/\lvert\delta\rvert$ or does not exist; $V(p)$ for $2(C_0+1)p_{\max}$ | Section 3 |
 # | i.i.d. coordinates, $d\ge2$ | for Gaussians; else $\sqrt d\,V(p)$, or $\sqrt{I(p)}$ if smooth | Sections 4, 5 |
 #
 # The theorem uses the first row only. The lemma's wider claim, a polynomial dependence on $H$ for many noises,

@@ -326,7 +326,7 @@ for ax, (name, (x, mean, half, exponent, _)) in zip(axes.ravel(), panels.items()
     ax.set_xlim(0.85 * x[0], 1.35 * x[-1])
     ax.minorticks_off()
 for ax in axes[:, 0]:
-    ax.set_ylabel("regret of PSRL at fixed $T$")
+    ax.set_ylabel("regret of PSRL at fixed $T$\n(reward or cost units)")
 fig.suptitle(
     "Linear in $d$ where $R_{\\max}$ is fixed; far below $H^{3/2}$ in $H$ (exponents; dotted: reference slopes)",
     x=0.01,
@@ -414,7 +414,7 @@ for ax, H in zip(axes, (table.H.min(), table.H.max()), strict=True):
         ax.plot(x, mean, marker="o", ms=3, color=colour, label=label, ls="--" if rule == "mean" else "-")
         ax.fill_between(x, mean - half, mean + half, color=colour, alpha=0.2, lw=0)
     ax.set(xlabel="episodes", title=f"corridor of {H} steps", xscale="log", yscale="log")
-axes[0].set_ylabel("cumulative Bayesian regret")
+axes[0].set_ylabel("cumulative Bayesian regret (reward units)")
 axes[0].legend(loc="upper left")
 fig.suptitle("A sample that changes every step never gets to the end of a long corridor", x=0.01, ha="left", size=11)
 save(

@@ -376,9 +376,9 @@ assert toy() or full > fewer + 5, "what more search is worth from the same start
 #
 # The object weighs $10^{-8}$ kg: its inertia is the armature of 0.04 kg that its slide joints have. MuJoCo scales how
 # soft a contact is by the *inverse weight* of the bodies that touch. Until version 3 that was the mean diagonal of
-# $J M^{-1} J^\top$, armature included. Since then bodies on slides take a shortcut, 1 / mass: the contact becomes four
-# million times softer and the hand passes through the object. We set the inverse weight by the general rule; nothing
-# else of the model changes.
+# $J M^{-1} J^\top$, armature included. Since then bodies on slides take a shortcut, 1 / mass: the contact becomes more
+# than four million times softer and the hand passes through the object. We set the inverse weight by the general rule;
+# nothing else of the model changes.
 
 
 # %% tags=["nbval-check-output"]
@@ -455,8 +455,9 @@ print(f"random actions move the object by more than a centimetre in {100 * touch
 # A normalised score of a return $R$ is $(R - R_0) / (R_1 - R_0)$.
 #
 # - $R_0$ is **the better of two policies that know nothing**: random actions, and no action (notebook 12 says why).
-# - $R_1$ is the **oracle planner**, which knows the true dynamics and reward. It has the paper's planner settings, but
-#   on the Pendulum it looks 30 steps ahead, because at 20 its plans stick (Section 3, notebook 08).
+# - $R_1$ is the **oracle planner**, which knows the true dynamics and plans with the true reward (on Cartpole with the
+#   authors' smooth one, Section 2). It has the paper's planner settings, but on the Pendulum it looks 30 steps ahead,
+#   because at 20 its plans stick (Section 3, notebook 08).
 #
 # The levels that the later notebooks use are means over five trials of the experiments with the methods `random` and
 # `oracle`, and over the starts of `psrl.idle` for no action. Here are single episodes without noise (for no action

@@ -895,8 +895,9 @@ save(fig, "07_stale", alt=alt)
 #
 # ## 8. Evidence: let the data choose the scales
 #
-# Section 4 showed how much hangs on the scales, and that the published ones are off by ten. Probability theory has an
-# answer that needs no tuning: the **evidence**, the probability of the targets with the weights integrated out,
+# Section 4 showed how much hangs on the scales, and that the published noise is off by ten on the stochastic tasks.
+# Probability theory has an answer that needs no tuning: the **evidence**, the probability of the targets with the
+# weights integrated out,
 #
 # $$ \log p(Y\mid\alpha,\sigma) = \log\mathcal N\big(Y;\,0,\;\alpha^2\,\Phi^\top\Phi+\sigma^2I\big), $$
 #

@@ -171,10 +171,11 @@ assert scaled(late >= 195, True), "Cartpole is solved live at full scale"
 # ## 3. What a posterior sample looks like
 #
 # Take the actions the agent really executed in an episode, start where it was, and let samples of the model predict
-# where it goes. Each sample is a whole world; the agent believes in one of them per episode. After the last episode the
-# samples are closer together, and closer to the truth, than after the first planned one. They need not get there
-# steadily: each panel starts from another state and follows other actions. The path to compare them with is that of the
-# true dynamics without noise; what really happened strays from it by chance, 0.01 rad at every step.
+# where it goes. Each sample is a whole world; the agent believes in one of them per episode. The samples that the last
+# episode is planned with are closer together, and closer to the truth, than those of the first planned one; none of
+# them has seen the episode that it is compared with. They need not get there steadily: each panel starts from another
+# state and follows other actions. The path to compare them with is that of the true dynamics without noise; what really
+# happened strays from it by chance, 0.01 rad at every step.
 
 # %%
 predicted = [index for index, entry in enumerate(history) if entry["fan"] is not None]
@@ -197,7 +198,7 @@ fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 save(
     fig,
     "09_fans",
-    alt="Fans of twenty predicted pole angles beside the true one after each planned episode, all on one scale; the "
+    alt="Fans of twenty predicted pole angles beside the true one in each planned episode, all on one scale; the "
     "last fan is narrower than the first.",
 )
 

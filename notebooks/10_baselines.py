@@ -170,7 +170,7 @@ for (place, method), y in rows.items():
     ax.text(left, y, f" {left:.0f} ms{alone}", va="center", fontsize=9)
 ax.set_yticks(list(rows.values()), [f"{LABELS[method]}, {place}" for place, method in rows])
 ax.set(ylim=(max(rows.values()) + 0.6, -0.6), xlabel="milliseconds on one core per step on the Pendulum and trial")
-title = f"A step of MBPO costs most; with a learned reward one of MPC-PSRL costs {ratio:.1f} times as much"
+title = f"A step of MBPO costs most; learning the reward makes MPC-PSRL {ratio:.1f} times as dear"
 fig.suptitle(title, x=0.01, ha="left", fontsize=11)
 handles = [Patch(color="#222222", alpha=alpha, label=kind) for kind, alpha in tints.items()]
 ax.legend(handles=handles, loc="lower right")
@@ -470,7 +470,7 @@ save(
     fig,
     "10_sac_pendulum",
     alt="Greedy returns of SAC on Gymnasium's Pendulum-v1 against thousands of environment steps, three seeds: from "
-    "about -1500 to around -150 after 5,000 steps, with three single episodes that fail later.",
+    "about -1500 to around -150 within 5,000 steps, with four single episodes that fail later.",
     inputs=[levels.PATH],
 )
 

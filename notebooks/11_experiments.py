@@ -86,7 +86,8 @@ display(Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines)))
 # methods; (r) means that the planner is given the reward function. As in the paper a line is the mean over trials and
 # the shade one standard deviation among them, to both sides, here cut at the lowest and the highest trial: beyond them
 # it would show returns that nobody had. Returns are raw: no smoothing, no running maximum. A title counts a baseline as
-# beaten where the 95 % interval of the difference in mean return, over the episodes that both have, is above 0.
+# beaten where the 95 % interval of the difference in mean return, over the episodes that both have, is above 0. SAC and
+# DDPG never use the reward function, so their curves stand in the panels with and without (r) and count in both.
 #
 # The planners act as well as they can in every episode. MBPO, SAC and DDPG act with exploration noise, so what is drawn
 # for them is one greedy episode after each episode, as their public code evaluates them. The one after episode $k$ is
@@ -403,11 +404,12 @@ save(fig, "11_wall_clock", alt=alt, inputs=study.files(*paper.SETTINGS))
 # particles per candidate, and on Cartpole the reward function that the planner is given (the authors' smooth one, or
 # the true one). The Pendulum has two more: a planning horizon of 30 steps (Section 2), and standardised targets with
 # the published scales, which is half of what the evidence variant changes; the variant itself is the last row. A factor
-# is relative to the published value. The measure is the mean return over the episodes that all rows of a panel have, so
-# that learning sooner counts as much as ending higher. All rows of a panel are held against the same five trials, so
-# one lucky control would move them all; and of many intervals some miss 0 by chance. The summary below therefore also
-# says which differences remain when the intervals of a panel are widened to hold together (Bonferroni). Those are
-# Welch's: a bootstrap of five trials has no tails that far out.
+# is relative to the published value. As published the feature layer has twice the width d of its input (state and
+# action); the paper speaks of "the same order of d". The measure is the mean return over the episodes that all rows of
+# a panel have, so that learning sooner counts as much as ending higher. All rows of a panel are held against the same
+# five trials, so one lucky control would move them all; and of many intervals some miss 0 by chance. The summary below
+# therefore also says which differences remain when the intervals of a panel are widened to hold together (Bonferroni).
+# Those are Welch's: a bootstrap of five trials has no tails that far out.
 
 
 # %%

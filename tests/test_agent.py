@@ -11,6 +11,7 @@ from psrl import model
 from psrl.agent import MPCPSRL
 from psrl.config import read_params, resolve
 from psrl.model import Perceptrons, SampledModel
+from psrl.tasks import TASKS
 
 
 def tiny(task="pendulum", reward="learned", seeds=(0, 1), **changes):
@@ -178,6 +179,58 @@ def test_learned_reward_is_what_the_planner_gets():
         agent.learn()
         _, function = agent.model(0)
         assert (function == agent.oracle) == (reward == "oracle")
+
+
+def transitions(task, trials=2, candidates=7):
+    """States, actions and next states for a reward function, small enough for a pole to be upright."""
+    g = torch.Generator().manual_seed(0)
+    return [0.1 * torch.randn(trials, candidates, n, generator=g) for n in (task.state_dim, task.action_dim)] + [
+        0.1 * torch.randn(trials, candidates, task.state_dim, generator=g)
+    ]
+
+
+def test_the_planner_is_paid_at_the_goal_of_this_trial_and_episode():
+    agent = MPCPSRL(tiny("reacher", reward="oracle"))
+    moves, goals = transitions(agent.task), []
+    for _ in range(2):
+        agent.episode()
+        goals.append(torch.from_numpy(np.stack([agent.task.context(env) for env in agent.envs.envs])).float())
+        expected = agent.task.reward(*moves, goals[-1][:, None])
+        torch.testing.assert_close(agent.oracle(*moves), expected)
+    assert (goals[0] != goals[1]).any() and (goals[0][0] != goals[0][1]).any()
+
+
+def test_the_planner_is_given_the_reward_that_was_asked_for():
+    task = TASKS["cartpole"]
+    moves = transitions(task)
+    authors, honest = task.planning_reward(*moves, None), task.reward(*moves, None)
+    assert (authors != honest).any()
+    for name, expected in (("authors", authors), ("honest", honest)):
+        agent = MPCPSRL(tiny("cartpole", reward="oracle", overrides={"planning_reward": name}))
+        assert torch.equal(agent.oracle(*moves), expected)
+
+
+@pytest.mark.parametrize(("factor", "width"), [(1.0, 4), (4.0, 16)])  # on the Pendulum d = 3 + 1
+def test_the_feature_layer_is_as_wide_as_asked_for(factor, width):
+    agent = MPCPSRL(tiny(overrides={"penultimate": factor}))
+    agent.episode()
+    agent.learn()
+    for regression in (agent.dynamics, agent.rewards):
+        assert regression.posterior.mean.shape[1] == width
+
+
+def test_dynamics_and_reward_have_each_their_own_passes_over_the_data():
+    params = read_params()["tasks"]["pendulum"]["epochs"]
+    assert params["dynamics"] != params["reward"], "which the published numbers rest on"
+    agent = MPCPSRL(tiny(overrides={"epochs": {"dynamics": 2, "reward": 5}}))
+    agent.episode()
+    agent.learn()
+    steps = [
+        {int(state["step"]) for state in regression.networks.optimiser.state.values()}
+        for regression in (agent.dynamics, agent.rewards)
+    ]
+    batches = -(-agent.run.steps // agent.settings.batch)
+    assert steps == [{2 * batches}, {5 * batches}]
 
 
 def test_the_posterior_uses_all_rows_of_all_episodes():

@@ -144,6 +144,12 @@ def test_evidence_recovers_the_scales_that_made_the_data():
     assert torch.allclose(posterior.noise_sd[0, 0], torch.tensor([0.5, 0.02], dtype=torch.float64), rtol=0.04)
 
 
+def test_evidence_recovers_the_prior_where_there_is_no_noise_at_all():
+    phi, y, w = data(noise=0.0)
+    posterior = EvidencePosterior.fit(phi, y)
+    assert torch.allclose(posterior.prior_sd[:, 0], w.square().mean(dim=1).sqrt(), rtol=0.1)
+
+
 def test_evidence_survives_targets_without_variation():
     phi, y, _ = data()
     y[..., 1] = 0.0

@@ -71,6 +71,22 @@ def test_plans_stay_inside_the_box():
     assert (mean > 0.45).all()
 
 
+@pytest.mark.parametrize(("variance", "bound", "sd"), [(0.25, 100.0, 0.5), (4.0, 100.0, 2.0), (4.0, 1.0, 0.5)])
+def test_the_first_candidates_spread_as_far_as_variance_and_bound_say(variance, bound, sd):
+    """The bound is two sds away at least."""
+    tried = []
+
+    def note(state, action, following):
+        tried.append(action)
+        return -action.square().sum(-1)
+
+    settings = Planner(4000, 40, 1, 6, 0.1, variance, 0.0)
+    cem.plan(point_mass, note, torch.zeros(1, 2), torch.zeros(1, 6, 1), settings, bound, generators(1))
+    # of a normal cut at two sds, as below
+    shrunk = math.sqrt(1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.sqrt(2)))
+    assert tried[0].std().item() == pytest.approx(sd * shrunk, rel=0.02)
+
+
 def test_truncated_normals_stay_within_two_and_have_their_variance():
     draws = cem.truncated_normal((200_000,), generators(1), torch.device("cpu"))
     assert draws.abs().max() <= 2.0 + 1e-6

@@ -173,6 +173,7 @@ def test_a_checkpoint_that_memory_cannot_hold_is_not_thrown_away(repository):
     [
         ([*PSRL, "--set", "bayes.prior_sd=1e-200"], "cartpole with psrl, seed 3, 5: episode 2 failed, the posterior"),
         (["run", "pendulum", "--method", "psrl-eb", "--set", "learning_rate=1e20"], "pendulum with psrl-eb, seed 0"),
+        (["run", "pendulum", "--method", "pets", "--set", "learning_rate=1e20"], "the ensemble's loss is nan or inf"),
         (["run", "pendulum", "--method", "sac", "--set", "learning_rate=1e30"], "pendulum with sac, seed 0: episode"),
     ],
 )
@@ -242,6 +243,9 @@ def test_results_are_current_only_as_they_were_written(repository):
         assert not results.is_current(files, run), path
         path.write_text(content)
         assert results.is_current(files, run), path
+    for damaged in ("null", "[]", "5", '"x"', "{"):
+        files.provenance.write_text(damaged)
+        assert not results.is_current(files, run), damaged
 
 
 def test_the_tables_are_tidy_and_say_where_they_come_from(repository):
@@ -296,6 +300,11 @@ def test_the_tables_are_tidy_and_say_where_they_come_from(repository):
         (["show", "header.csv"], "header.csv has no rows"),
         (["show", "folder.csv"], "folder.csv"),
         (["run", "pendulum", "--method", "oracle", "--reward", "learned"], "valid for oracle: oracle"),
+        (["run", "pendulum", "--method", "psrl-eb", "--set", "bayes.prior_sd=5"], "set.bayes"),
+        (["run", "cartpole", "--reward", "learned", "--set", "planning_reward=honest"], "set.planning_reward"),
+        (["run", "cartpole", "--noise", "20"], "at most 10"),
+        (["run", "pendulum", "--set", "bayes.noise_sd=1e155"], "bayes.noise_sd"),
+        (["run", "pendulum", "--set", "planner.initial_variance=1e300"], "planner.initial_variance"),
         (["report", "--since", "nowhere"], "'nowhere'"),
         (["report"], "no commit"),
         (["bench", "plan", "--task", "walker"], "'walker'"),

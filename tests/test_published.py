@@ -154,7 +154,7 @@ def test_changed_settings_are_described_relative_to_the_published_ones(repositor
     repository(NAMES)
     study = Study.load()
     assert study.find(REACHER, "psrl", "a new sample each step").name == "ablation-reacher-step"
-    assert study.find(REACHER, "psrl", "feature layer x2").name == "ablation-reacher-width-double"
+    assert study.find(REACHER, "psrl", "feature layer 4d").name == "ablation-reacher-width-double"
     assert study.is_planned(REACHER, "psrl", "prior sd x0.1")
     curves = {curve for claim in claims.claims() for c in claim.comparisons for curve in (c.ours, c.theirs)}
     for c in curves:

@@ -133,12 +133,14 @@ class EvidencePosterior:
 def log_evidence(ridge: Tensor, eigenvalues: Tensor, projected: Tensor, power: Tensor, rows: int) -> Tensor:
     """log N(y; 0, alpha^2 Phi^T Phi + sigma^2 I), [B, 1, K], at ridge = sigma^2 / alpha^2 and the best sigma^2 for it.
 
-    -2 log p = n log(2 pi sigma^2) + sum_i log(1 + lambda_i / ridge) + n
-    at sigma^2 = y^T (Phi^T Phi / ridge + I)^-1 y / n
+    -2 log p = n log(2 pi sigma^2) + sum_i log(1 + lambda_i / ridge) + q / sigma^2
+    with q = y^T (Phi^T Phi / ridge + I)^-1 y, at sigma^2 = q / n
     """
+    left = _left(ridge, eigenvalues, projected, power)
     variance = _noise_variance(ridge, eigenvalues, projected, power, rows)
+    fit = torch.where(left / rows < variance, left / variance, rows)  # n, but where the variance is at its floor
     return -0.5 * (
-        rows * torch.log(2 * math.pi * variance) + torch.log1p(eigenvalues / ridge).sum(1, keepdim=True) + rows
+        rows * torch.log(2 * math.pi * variance) + torch.log1p(eigenvalues / ridge).sum(1, keepdim=True) + fit
     )
 
 
@@ -146,8 +148,13 @@ def log_evidence(ridge: Tensor, eigenvalues: Tensor, projected: Tensor, power: T
 _VARIANCE_FLOOR = 1e-12
 
 
+def _left(ridge: Tensor, eigenvalues: Tensor, projected: Tensor, power: Tensor) -> Tensor:
+    """y^T (Phi^T Phi / ridge + I)^-1 y"""
+    return power - (projected.square() / (eigenvalues + ridge)).sum(dim=1, keepdim=True)
+
+
 def _noise_variance(ridge: Tensor, eigenvalues: Tensor, projected: Tensor, power: Tensor, rows: int) -> Tensor:
-    left = power - (projected.square() / (eigenvalues + ridge)).sum(dim=1, keepdim=True)
+    left = _left(ridge, eigenvalues, projected, power)
     return torch.maximum(left / rows, _VARIANCE_FLOOR * (1 + power / rows))
 
 

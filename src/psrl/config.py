@@ -34,7 +34,7 @@ class Run:
     task: Literal["cartpole", "pendulum", "reacher", "pusher"] = setting("the environment")
     method: str = setting("the learner")
     reward: Literal["oracle", "learned"] = setting("whether planner or model are given the reward function")
-    noise: float = setting("sd of the environment's noise (Cartpole and Pendulum)", low=0, high=1000)
+    noise: float = setting("sd of the environment's noise (Cartpole and Pendulum)", low=0, high=10)
     seeds: tuple[int, ...] = setting("a list of whole numbers, one trial each", low=0, high=2**32 - 1)
     episodes: int = setting("episodes per trial, the random first one included", low=1)
     steps: int = setting("environment steps per episode", low=1)
@@ -145,9 +145,21 @@ def resolve(params: Mapping, *, where: str = "run", overrides: Mapping | None = 
     if run.method in ("pets", "oracle") and run.reward == "learned":
         reason = "it has no reward model and plans with the true one"
         raise ConfigError(f"{where}.reward is 'learned'; valid for {run.method}: oracle, {reason}")
+    _check_used(run, overrides or {}, where)
     if not run.seeds or len(set(run.seeds)) != len(run.seeds):
         raise ConfigError(f"{where}.seeds is {list(run.seeds)}; valid: at least one whole number, none twice")
     return run
+
+
+def _check_used(run: Run, overrides: Mapping, where: str) -> None:
+    """A setting that changes nothing would count as another experiment with the same numbers."""
+    if "bayes" in overrides and getattr(run.settings, "scales", None) == "evidence":
+        raise ConfigError(f"{where}.set.bayes is set; valid with scales: evidence: none, they are chosen by evidence")
+    if "planning_reward" in overrides and run.reward == "learned":
+        raise ConfigError(
+            f"{where}.set.planning_reward is {overrides['planning_reward']!r}; valid where the reward is "
+            "learned: none, the planner is given none"
+        )
 
 
 def build(kind: type, values: Any, where: str) -> Any:

@@ -179,14 +179,16 @@ def against_time(study: Study, settings: Sequence[Setting], columns: int, clock:
 
 
 def message(study: Study, settings: Sequence[Setting]) -> str:
-    """What the panels say, counted: where MPC-PSRL is clearly better than every baseline, than some, worse than one."""
-    listed = {s: [m for m in study.listed(s) if m in BASELINES and study.find(s, m)] for s in settings}
-    compared = [s for s in settings if study.find(s, "psrl") and listed[s]]
+    """What the panels say, counted: where MPC-PSRL is clearly better than every baseline, than some, worse than one.
+
+    All that is drawn counts, but not a panel whose only baselines are those of another one.
+    """
+    own = {s: [m for m in study.methods(s, BASELINES) if m in study.listed(s)] for s in settings}
+    compared = [s for s in settings if study.find(s, "psrl") and own[s]]
     if not compared:
         return "No panel has both MPC-PSRL and a baseline yet"
-    leads = [
-        [examine(study, Comparison(Curve(s, "psrl"), Curve(s, o))).difference for o in listed[s]] for s in compared
-    ]
+    pairs = [[Comparison(Curve(s, "psrl"), Curve(s, other)) for other in study.methods(s, BASELINES)] for s in compared]
+    leads = [[examine(study, pair).difference for pair in each] for each in pairs]
     above = [[lead.above_zero for lead in each] for each in leads]
     rest = len(settings) - len(compared)
     told = f"; {rest} cannot be compared yet" if rest else ""

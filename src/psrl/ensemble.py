@@ -42,6 +42,8 @@ class Ensemble:
         """
         rows = [data.repeat_interleave(self.members, dim=0) for data in (x, y)]
         loss = self.networks.fit(*rows, epochs, batch).view(-1, self.members).mean(dim=1)
+        if not loss.isfinite().all():
+            raise ValueError("the ensemble's loss is nan or inf; valid: finite data, a smaller learning rate")
         mean, _ = self.predict(x)
         error = (mean.mean(dim=1) - y).square().mean(dim=(1, 2)).sqrt()
         spread = mean.var(dim=1, correction=0).mean(dim=(1, 2)).sqrt()

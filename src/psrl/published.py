@@ -122,7 +122,7 @@ def _curve(run: Run, variation: str) -> tuple:
 
 
 # What a reader calls a setting, or a value of it, where its name does not tell.
-NAMES = {"penultimate": "feature layer", "horizon": "planning horizon"}
+NAMES = {"horizon": "planning horizon"}
 VALUES = {
     ("sample", "step"): "a new sample each step",
     ("sample", "mean"): "posterior mean",
@@ -138,6 +138,8 @@ def describe(overrides: Mapping, settings: Any) -> str:
         usual, name = getattr(settings, key), NAMES.get(key, key.replace("_", " "))
         if isinstance(value, Mapping):
             words.append(describe(value, usual))
+        elif key == "penultimate":  # in units of d = ds + da, of which the paper speaks
+            words.append(f"feature layer {value:g}d")
         elif isinstance(value, int | float) and usual:
             words.append(f"{name} x{value / usual:g}")
         else:

@@ -64,6 +64,8 @@ def is_current(files: Files, run: Run) -> bool:
         content = {"runs": files.runs.read_bytes(), "metrics": files.metrics.read_bytes()}
     except (OSError, ValueError):
         return False
+    if not isinstance(provenance, dict):
+        return False
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
     rows = len(content["runs"].splitlines()) - 1
     expected = len(run.seeds) * run.episodes

@@ -22,7 +22,7 @@ class Planner:
     iterations: int = setting("refits per plan", low=1)
     horizon: int = setting("steps a plan looks ahead (tau)", low=1)
     smoothing: float = setting("share of the old mean and variance kept at a refit", low=0, high=0.999)
-    initial_variance: float = setting("variance of every action at the start of a plan", positive=True)
+    initial_variance: float = setting("variance of every action at the start of a plan", high=1e6, positive=True)
     tolerance: float = setting("a trial whose largest variance falls below this keeps its plan", low=0)
 
     def problem(self) -> str | None:
@@ -61,8 +61,8 @@ class Epochs:
 class Bayes:
     """The published scales of the Bayesian last layer, per task."""
 
-    prior_sd: float = setting("prior sd of every last-layer weight (Sigma_p = prior_sd^2 I)", positive=True)
-    noise_sd: float = setting("sd of the observation noise sigma", positive=True)
+    prior_sd: float = setting("prior sd of every last-layer weight (Sigma_p = prior_sd^2 I)", high=1e6, positive=True)
+    noise_sd: float = setting("sd of the observation noise sigma", high=1e6, positive=True)
 
 
 @dataclass(frozen=True)
