@@ -54,13 +54,9 @@ margin = claims.MARGIN  # of normalised score: what is closer than this is "simi
 #
 # * **return**: mean over the episodes that both curves have. It is the area under the learning curve, so both learning
 #   sooner and ending higher count. This is what "outperforms" in a picture of learning curves means here.
-#   sooner and ending higher count. This is what "outperforms" in a picture of learning curves means here.
-#   sooner and ending higher count. This is what "outperforms" in a picture of learning curves means here.
 # * **level**: mean over the last tenth of each curve (at least three episodes), the paper's "performance at
 #   convergence". Curves are of different length; the evidence names the episodes. A curve whose trials have not all
-#   convergence". Curves are of different length; the evidence names the episodes. A curve whose trials have not all
 #   converged (notebook 12) may still rise. Where that could overturn the verdict, the comparison is undecided.
-#   convergence". Curves are of different length; the evidence names the episodes. A curve whose trials have not all
 # * **episodes**: episodes to convergence as notebook 12 defines it, restricted to what both curves have. Ties between
 #   trials that have not converged refute nothing.
 #

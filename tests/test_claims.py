@@ -161,3 +161,28 @@ def test_both_variants_are_asked_the_same_questions():
     assert [claim.text for claim in published] == [claim.text for claim in evidence]
     assert [len(claim.comparisons) for claim in published] == [len(claim.comparisons) for claim in evidence]
     assert {claim.where for claim in published} == {"5.2", "5.3", "5.3, implied", "4.1"}
+
+
+def test_curves_of_different_length_are_compared_over_the_episodes_that_both_have(monkeypatch):
+    params = synthetic.complete()
+    params["experiments"]["reacher-oracle-psrl"]["episodes"] = 20
+    params["experiments"]["reacher-oracle-pets"]["episodes"] = 40
+    monkeypatch.setattr(synthetic, "complete", lambda: params)
+    noise = np.random.default_rng(3).normal(0, 1, (2, 5, 40))
+    ours, theirs = noise[0, :, :20] - 100, noise[1] - np.where(np.arange(40) < 20, 120, 25)
+    assert finding(ours, theirs, scaled=True).verdict == "yes", "theirs is ahead only where ours has ended"
+    found = finding(ours, theirs, scaled=True, measure="episodes")
+    assert (found.verdict, found.note) == ("undecided", "too few trials converge in 20 episodes")
+
+
+def test_a_claim_is_tested_by_what_it_says():
+    for claim in claims.claims():
+        measures = {c.measure for c in claim.comparisons}
+        assert (measures == {"episodes"}) == ("fewer episodes" in claim.text), claim.text
+        assert (measures == {"level"}) == ("at convergence" in claim.text), claim.text
+        relations = {c.relation for c in claim.comparisons}
+        assert (relations == {"similar"}) == ("alike" in claim.text), claim.text
+    (harder,) = (claim for claim in claims.claims() if claim.text.startswith("Noise makes them harder"))
+    for c in harder.comparisons:
+        assert c.ours.setting.noise == 0 < c.theirs.setting.noise, "what is easier has to return more"
+        assert (c.ours.method, c.ours.setting.task) == (c.theirs.method, c.theirs.setting.task)

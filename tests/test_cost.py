@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tiny
+import yaml
 
 from psrl import cost, paths
 from psrl.config import ConfigError
@@ -44,3 +45,15 @@ def test_a_file_that_is_no_measurement_is_refused(tmp_path, monkeypatch):
             cost.FILE.write_text(content)
         with pytest.raises(ConfigError, match="psrl bench step --json"):
             cost.read()
+
+
+def test_prices_are_per_step_and_per_trial(tmp_path, monkeypatch):
+    params = tiny.params()
+    params["methods"]["sac"] |= {"random_steps": 20, "train_after": 60}  # episodes of 20 steps
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params.yaml")
+    monkeypatch.setattr(cost, "_seconds", lambda call: 1.0)
+    price = cost._planner("pendulum", "psrl", "oracle")
+    assert price["act_ms"] == pytest.approx(1000 / 5), "a plan serves five trials"
+    assert price["growth_ms"] == price["update_ms"] == pytest.approx(1000 / (5 * 20)), "a fit serves 20 steps of each"
+    assert cost._actor("pendulum", "sac", "learned")["first"] == 3, "it trains after 60 steps"

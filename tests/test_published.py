@@ -1,5 +1,7 @@
 """Only what params.yaml lists is analysed, all of it must be there, and what is planned besides is known by name."""
 
+import csv
+
 import numpy as np
 import pytest
 import synthetic
@@ -252,3 +254,15 @@ def test_a_shade_is_a_standard_deviation_and_covers_no_return_that_no_trial_had(
     curves.plt.close(fig)
     np.testing.assert_allclose(ends[0], [np.mean(skewed) - np.std(skewed, ddof=1), max(skewed)])
     np.testing.assert_allclose(ends[1], [-np.std(even, ddof=1), np.std(even, ddof=1)])
+
+
+def test_what_lasts_has_columns_of_its_own(repository):
+    folder, _ = repository(NAMES)
+    table = {(line.setting.task, line.method): line for line in tables.write(Study.load()) if line.summary}
+    with open(folder / "results" / "tables" / "convergence.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["last_countable"]]
+    assert len(rows) == len(table) == 5
+    for row in rows:
+        assert int(row["lasting_last_countable"]) == max(0, int(row["last_countable"]) - 3)
+        lasting = table[row["task"], row["method"]].lasting
+        assert float(row["lasting_mean"]) == pytest.approx(lasting.mean.estimate, abs=0.01)

@@ -196,3 +196,19 @@ def test_a_task_that_always_fails_is_not_trimmed_away():
     found = bootstrap(statistics.mean_over_groups(iqm), [easy, easy, easy, failed], rng())
     assert found.estimate == pytest.approx(0.75)
     assert iqm(np.concatenate([easy, easy, easy, failed])) == pytest.approx(1.0), "as one heap it would be"
+
+
+def test_the_interval_of_a_difference_is_student_s_with_pooled_degrees_of_freedom():
+    assert statistics.tail([5, 5]) == pytest.approx(stats.norm.cdf(-np.sqrt(5 / 4) * stats.t.ppf(0.975, 8)))
+    x, y = rng(1).normal(size=200), rng(2).normal(size=200)
+    found = bootstrap(statistics.difference_of_means, [x, y], rng())
+    exact = stats.ttest_ind(x, y).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=0.015)
+
+
+def test_welch_has_the_degrees_of_freedom_of_welch_and_satterthwaite():
+    x, y = np.arange(5.0), 10 * np.arange(5.0)
+    errors = np.array([x.var(ddof=1), y.var(ddof=1)]) / 5
+    freedom = errors.sum() ** 2 / np.square(errors).sum() * 4
+    found = statistics.welch(x, y, 0.99)
+    assert found.high - found.low == pytest.approx(2 * stats.t.ppf(0.995, freedom) * np.sqrt(errors.sum()))

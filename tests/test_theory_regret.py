@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from psrl.config import ConfigError
-from psrl.theory import bounds, bump, chain, growth, lqr, regret, study
+from psrl.theory import bounds, bump, chain, growth, lqr, regret, study, variances
 
 
 def systems(problem, draws, seed):
@@ -254,3 +255,41 @@ def test_an_impossible_study_is_refused_by_name(change, complaint, monkeypatch):
         study.load("mine")
     with pytest.raises(ConfigError, match="'other' is unknown; valid: mine"):
         study.load("other")
+
+
+def test_the_ladder_begins_with_lemma_three_as_printed_and_the_uniform_radius():
+    sd = np.random.default_rng(18).uniform(0.1, 2, (3, 7, 4))
+    T, C, left = 28, bounds.lipschitz(0.5), np.array([3, 2, 1, 0])
+    printed, own, uniform, *_ = bounds.ladder(sd, sd, 0.5, features=6).values()
+    radius = variances.fixed_radius(sd, 1, 1 / (2 * T**2))  # log(4 T d_s / delta) at delta = 1 / T
+    np.testing.assert_allclose(printed, 2 * C * 4**2 * radius.max(axis=-1).sum(axis=-1))
+    np.testing.assert_allclose(own, C * (left * radius).sum(axis=(1, 2)))
+    joint = variances.joint_radius(sd, 1, 6, 1 / (7 * T))  # all pairs of all 7 episodes with probability 1 - 1 / T
+    np.testing.assert_allclose(uniform, C * (left * joint).sum(axis=(1, 2)))
+
+
+def test_the_chain_s_posterior_is_calibrated():
+    """Phi(m / s) is how often theta is positive, among walks it calls likely as among those it calls unlikely."""
+    theta = np.random.default_rng([18, 0]).standard_normal(20_000)
+    chance = (theta > 0) - chain.regret("psrl", 5, 20_000, 10, seed=18)[:, -1] / theta
+    for likely in (chance > 0.5, chance < 0.5):
+        gap = (theta > 0)[likely] - chance[likely]
+        assert abs(gap.mean()) < 4 * gap.std() / np.sqrt(len(gap))
+
+
+def test_the_variance_of_decaying_dither_falls_like_one_over_root_k():
+    problem = regret.Problem()
+    posterior = regret.Posterior(2, problem.prior_sd, problem.states, problem.noise_sd)
+    sds = [regret._gains(problem, "dither-decay", k, posterior, None)[1] for k in range(20)]
+    np.testing.assert_allclose(np.square(sds), 0.5**2 / np.sqrt(np.arange(1, 21)))
+    assert regret._gains(problem, "dither", 9, posterior, None)[1] == 0.5
+
+
+def test_intervals_of_growth_have_the_width_of_1_96_standard_errors():
+    generator, x = np.random.default_rng(19), 2.0 ** np.arange(6)
+    mean, half = growth.mean_interval(generator.normal(5, 1, (25, 4000)))
+    exact = 1 - 2 * stats.t.sf(1.96, 24)
+    assert abs((np.abs(mean - 5) < half).mean() - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000)
+    blocks = x**0.5 * generator.normal(1, 0.01, (25, 6))  # so narrow that the slope is linear in them
+    found = growth.bootstrap_slope(x, blocks, generator)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * growth.slope(x, blocks).std() / 5, rel=0.1)

@@ -226,3 +226,14 @@ def test_the_bounds_grow_as_the_theorem_says():
     assert 1.4 < exponent(bounds.repaired_bound, *unstable) < 1.5
     useful = bounds.useful_from(bounds.repaired_bound, 10, **sizes)
     assert bounds.repaired_bound(useful, 10, **sizes) == pytest.approx(useful)
+
+
+def test_the_repaired_bound_is_its_lemmas_put_together():
+    """2 / sqrt(pi) H gamma: Lemma 1's slope times the radius at delta = 1 / (K T), per unit of sigma_k / sigma_f."""
+    T, H, states, controls, sd, kappa = 6e4, 30, 4, 2, 0.3, 0.05
+    gain = variances.gain_bound(T, 6, 2.5, sd) + 6 * H * kappa  # (b) of Theorem 1': d / 2 (log(...) + 2 H kappa)
+    slope = bounds.lipschitz(sd) * variances.joint_radius(sd, states, 6, 1 / (T / H * T))
+    exact = H * slope * (2 * np.sqrt(T * gain / np.log(2)) + 2 * H * gain / np.log(2)) + 2
+    assert bounds.repaired_bound(T, H, states, controls, sd, 2.5, kappa) == pytest.approx(exact)
+    uniform = variances.uniform_radius(sd, states, 6, 0.1)
+    assert uniform == pytest.approx(np.sqrt(2) * variances.joint_radius(sd, states, 6, 0.05)), "an event for each model"
