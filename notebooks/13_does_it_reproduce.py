@@ -353,7 +353,8 @@ for place in (setting for setting in paper.FIGURE_2 if setting.task in ("reacher
 # ## What we learned
 #
 # Computed from what is published today. The tables have the difference between MPC-PSRL and each baseline in normalised
-# score: ▲ clearly ahead, ▼ clearly behind, no sign where five trials cannot tell.
+# score: ▲ clearly ahead, ▼ clearly behind, no sign where five trials cannot tell. A star: that difference decides
+# nothing, as trials have not converged where their curves end, which may be at very different episodes (Section 3).
 
 
 # %% tags=["nbval-check-output"]
@@ -363,7 +364,8 @@ def cell(comparison):
     if found.difference is None:
         return found.verdict
     side = "▲ " if found.difference.above_zero else "▼ " if found.difference.below_zero else ""
-    return f"{side}{found.difference:+.2f}{'' if found.unit == 'score' else f' ({found.unit})'}"
+    star = "*" if found.note else ""
+    return f"{side}{found.difference:+.2f}{star}{'' if found.unit == 'score' else f' ({found.unit})'}"
 
 
 def matrix(measure):
